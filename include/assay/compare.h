@@ -1,0 +1,79 @@
+// Compare: says of two traces whether they are the same, the same up to buffer numbering,
+// different, or not comparable.
+#ifndef ASSAY_COMPARE_H_
+#define ASSAY_COMPARE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/base.h"
+
+namespace assay::compare {
+
+// The values are the command's exit status (C1).
+enum class Verdict : uint8_t {
+  kIdentical = 0,  // A proof: the same bytes, both whole, neither refused.
+  kDifferent = 1,
+  kRefused = 2,     // One of them proves nothing or cannot be read; `reason` says which and why.
+  kRenumbered = 6,  // The same but for the buffers' numbers: a diagnostic, not a proof.
+};
+// "identical", "different", "refused", "renumbered".
+std::string_view VerdictName(Verdict verdict);
+
+// Where an event stands in its trace.
+struct Place {
+  uint64_t line = 0;  // From 1; 0: the trace has no such event (a pure insertion or removal).
+  uint64_t command_buffer = 0;  // From 1; 0: outside one.
+  uint64_t dispatch = 0;        // From 1 within the command buffer; 0: not a dispatch.
+  std::string kernel;           // Of a dispatch: the kernel's name.
+  std::string text;             // The line.
+};
+
+// One difference of the aligned streams.
+struct Difference {
+  enum class Kind : uint8_t { kChanged, kOnlyInA, kOnlyInB };
+  Kind kind = Kind::kChanged;
+  Place a, b;
+  std::string
+      field;  // For kChanged: the first differing field ("grid", "args", "binding 2 range", ...).
+  std::string value_a, value_b;
+};
+
+struct Counts {
+  uint64_t changed = 0;
+  uint64_t only_in_a = 0;
+  uint64_t only_in_b = 0;
+};
+
+struct Report {
+  Verdict verdict = Verdict::kIdentical;
+  std::string name_a, name_b;
+  std::string reason;  // For kRefused.
+  std::vector<std::string>
+      notes;  // "A is version 1 and B is version 2: compared up to numbering", ...
+  uint64_t events_a = 0, events_b = 0;
+  uint64_t buffers = 0;  // For kRenumbered: Y and X of "X of Y buffers renumbered".
+  uint64_t buffers_renumbered = 0;
+  std::vector<Difference> differences;  // The first `max_differences`, in order.
+  Counts counts;                        // Of all differences.
+};
+
+struct Options {
+  size_t max_differences = 20;
+};
+
+// Compares two trace files. Never an error: what cannot be read is kRefused with its reason.
+Report CompareTraces(const std::string& path_a, const std::string& path_b,
+                     const Options& options = {});
+// Compares two traces held in memory, plain or zstd.
+Report CompareTraceTexts(std::string_view a, std::string_view b, const Options& options = {});
+
+std::string FormatText(const Report& report);
+// One JSON object, stable key order, ending in a newline.
+std::string FormatJson(const Report& report);
+
+}  // namespace assay::compare
+
+#endif  // ASSAY_COMPARE_H_

@@ -1,0 +1,151 @@
+// Kernels: the operations of a transformer as dispatches, each declaring the exact bytes it
+// touches.
+//
+// Every operation gives the same bits for a row whatever rows stand beside it in the call, so that
+// a prompt may be cut into chunks of any size (G6). Matrices are row-major and contiguous; sizes
+// are in elements unless a name says bytes.
+#ifndef ASSAY_KERNELS_H_
+#define ASSAY_KERNELS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "assay/base.h"
+#include "assay/gpu.h"
+
+namespace assay::kernels {
+
+// How numbers are stored. Quantised types are blocks of ggml's layout.
+enum class DType : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kI32,
+  kQ8_0,  // 32 values in 34 bytes: f16 scale, 32 x int8.
+  kQ4_0,  // 32 values in 18 bytes: f16 scale, 16 bytes of two 4-bit values, each minus 8.
+};
+std::string_view DTypeName(DType type);  // "F32", "Q8_0", ...
+// Values in a block and its bytes; 1 and the element's size for the plain types.
+uint32_t DTypeBlockSize(DType type);
+uint32_t DTypeBlockBytes(DType type);
+// Bytes of one row of `cols` values. kInvalidArgument when cols is not a whole number of blocks.
+Result<uint64_t> RowBytes(DType type, uint64_t cols);
+
+// `rows` x `cols` values of `type`. For a weight, rows are outputs and cols inputs.
+struct Matrix {
+  gpu::BufferView view;
+  DType type = DType::kF32;
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+};
+
+// Inputs of a matrix product. kQ8 is the kernels' own layout: int8 values with a float32 scale for
+// each 32 of them; the cpu backend multiplies quantised weights with it through int8 dot products.
+// cols is then a multiple of 32.
+enum class ActivationFormat : uint8_t { kF32, kQ8 };
+struct Activations {
+  gpu::BufferView view;
+  ActivationFormat format = ActivationFormat::kF32;
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+};
+uint64_t ActivationBytes(ActivationFormat format, uint64_t rows, uint64_t cols);
+
+// Adds every kernel of src/kernels/kernels.cc to the device's registry.
+Status RegisterKernels(gpu::Device& device);
+
+// The operations, encoded into a session. Errors are kInvalidArgument with the operand's name and
+// both sizes, and whatever the session returns. f32 operands are Matrix with type kF32.
+// Thread-compatible; borrows the device.
+class Ops final {
+ public:
+  // Registers the kernels where that has not been done.
+  static Result<std::unique_ptr<Ops>> Create(gpu::Device* device);
+  ~Ops();
+  Ops(const Ops&) = delete;
+  Ops& operator=(const Ops&) = delete;
+
+  // The format in which MatMul wants its input for weights of `type` on this device.
+  ActivationFormat InputFormat(DType weight_type) const;
+  // True when `type` may stand in MatMul, MatMulByExpert and Embedding.
+  bool SupportsWeights(DType type) const;
+
+  // out[i] = table[ids[i]] as f32. `ids` holds out.rows int32, each below table.rows (a larger one
+  // gives a row of zeros).
+  Status Embedding(gpu::Session& session, const Matrix& table, const gpu::BufferView& ids,
+                   const Matrix& out);
+
+  // out = x / sqrt(mean(x^2) + eps) [* weight], row by row. `weight` is f32 of x.cols values, or
+  // empty.
+  Status RmsNorm(gpu::Session& session, const Matrix& x, const gpu::BufferView& weight, float eps,
+                 const Activations& out);
+
+  // x rounded into the format of `out`.
+  Status Quantize(gpu::Session& session, const Matrix& x, const Activations& out);
+
+  // out[i][r] = dot(weights[r], x[i]) [+ residual[i][r]]. `residual` is f32 of out's shape, empty
+  // or exactly `out` itself.
+  Status MatMul(gpu::Session& session, const Matrix& weights, const Activations& x,
+                const Matrix& out, const gpu::BufferView& residual = {});
+
+  // `weights` stacks `experts` matrices of weights.rows / experts rows. Pair p = (i, j) of
+  // `expert_ids` (int32, x rows or tokens x used): out[p] = weights[expert_ids[p]] * x[p / fan],
+  // where fan = pairs / x.rows (used for the up projections, 1 for the down projection). No trip to
+  // the host.
+  Status MatMulByExpert(gpu::Session& session, const Matrix& weights, uint32_t experts,
+                        const gpu::BufferView& expert_ids, const Activations& x, const Matrix& out);
+
+  // For each head of each row: rms norm with `weight` (head_dim f32; empty: none), then rotation by
+  // row i's position first_position + i, "neox" pairing (j, j + head_dim / 2), angle position *
+  // base^(-2j / head_dim). In place; x.cols = heads * head_dim.
+  Status HeadNormRope(gpu::Session& session, const Matrix& x, uint32_t head_dim,
+                      const gpu::BufferView& weight, float eps, uint32_t first_position,
+                      float base);
+
+  // Either half of the former on its own.
+  Status HeadNorm(gpu::Session& session, const Matrix& x, uint32_t head_dim,
+                  const gpu::BufferView& weight, float eps);
+  Status Rope(gpu::Session& session, const Matrix& x, uint32_t head_dim, uint32_t first_position,
+              float base);
+
+  // Copies the rows of k and v to rows first_position, ... of the caches (kF32 or kF16, context x
+  // kv_dim).
+  Status KvAppend(gpu::Session& session, const Matrix& k, const Matrix& v, uint32_t first_position,
+                  const Matrix& k_cache, const Matrix& v_cache);
+
+  // Causal attention, query heads in groups over kv heads: row i of q (heads * head_dim) sees cache
+  // rows 0 .. first_position + i. scale multiplies q.k before the softmax.
+  Status Attention(gpu::Session& session, const Matrix& q, const Matrix& k_cache,
+                   const Matrix& v_cache, uint32_t head_dim, uint32_t first_position, float scale,
+                   const Activations& out);
+
+  // out = silu(gate) * up.
+  Status SiluMul(gpu::Session& session, const Matrix& gate, const Matrix& up,
+                 const Activations& out);
+  Status Add(gpu::Session& session, const Matrix& a, const Matrix& b, const Matrix& out);
+  Status Mul(gpu::Session& session, const Matrix& a, const Matrix& b, const Matrix& out);
+
+  // Softmax over each row of `logits` (tokens x experts), then the `used` largest, larger first,
+  // the lower id first on a tie: expert_ids int32 and expert_weights f32, tokens x used. With
+  // `normalise` the weights of a row are scaled to sum 1.
+  Status Route(gpu::Session& session, const Matrix& logits, uint32_t used, bool normalise,
+               const gpu::BufferView& expert_ids, const gpu::BufferView& expert_weights);
+
+  // out[i] = sum over j of weights[i][j] * x[i * used + j] [+ residual[i]], in order of j.
+  Status WeightedSum(gpu::Session& session, const Matrix& x, const gpu::BufferView& expert_weights,
+                     uint32_t used, const Matrix& out, const gpu::BufferView& residual = {});
+
+  // out[i] (int32) = the lowest column of the largest value of row i; a NaN never wins.
+  Status ArgMax(gpu::Session& session, const Matrix& x, const gpu::BufferView& out);
+
+ private:
+  struct State;
+  explicit Ops(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace assay::kernels
+
+#endif  // ASSAY_KERNELS_H_

@@ -1,0 +1,242 @@
+// Llm: GGUF files, the tokenizer, and decoding with Qwen3 and Qwen3-MoE models on a gpu::Device.
+//
+//   auto file = gguf::File::Open("model.gguf").value();
+//   auto model = Model::Load(device, file, {.loaders = 4}).value();
+//   auto decoder = Decoder::Create(model.get(), {.context = 1024}).value();
+//   decoder->Prefill(ids); ... decoder->Step(id) -> logits
+#ifndef ASSAY_LLM_H_
+#define ASSAY_LLM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "assay/base.h"
+#include "assay/gpu.h"
+
+namespace assay::gguf {
+
+// ggml's numbers for the tensor types that the reader knows (G1).
+enum class TensorType : uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ8_0 = 8,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kBF16 = 30,
+};
+std::string_view TensorTypeName(TensorType type);
+
+struct Value;
+// Arrays hold one type; nested arrays are refused.
+using Array = std::vector<Value>;
+struct Value : std::variant<uint64_t, int64_t, double, bool, std::string, Array> {
+  using variant::variant;
+};
+
+struct Tensor {
+  std::string name;
+  TensorType type = TensorType::kF32;
+  std::vector<uint64_t> dims;  // ggml's order: dims[0] is the contiguous one.
+  uint64_t offset = 0;         // From the start of the file.
+  uint64_t size_bytes = 0;
+};
+
+// Caps on what a hostile file may ask for; every refusal names the cap.
+struct Limits {
+  uint64_t max_tensors = 1 << 20;
+  uint64_t max_keys = 1 << 20;
+  uint64_t max_string_bytes = 1 << 24;
+  uint64_t max_array_items = 1 << 24;
+  uint64_t max_header_bytes = uint64_t{1} << 30;
+};
+
+// A parsed file, mapped or borrowed from memory. Immutable, thread-safe.
+class File final {
+ public:
+  // Errors: kNotFound, kIo, kFormat (with the byte offset), kUnsupported (version, tensor type).
+  static Result<std::shared_ptr<const File>> Open(const std::string& path,
+                                                  const Limits& limits = {});
+  // `bytes` must outlive the file; `name` is used in messages.
+  static Result<std::shared_ptr<const File>> FromMemory(std::span<const std::byte> bytes,
+                                                        std::string name,
+                                                        const Limits& limits = {});
+  ~File();
+
+  const std::string& name() const;
+  uint32_t version() const;
+  uint64_t size_bytes() const;
+  uint64_t data_offset() const;
+  uint64_t alignment() const;
+  // In file order.
+  const std::vector<std::pair<std::string, Value>>& metadata() const;
+  const std::vector<Tensor>& tensors() const;
+  const Tensor* FindTensor(std::string_view name) const;
+  const Value* FindKey(std::string_view key) const;
+
+  // Typed look-ups. Errors: kNotFound, or kFormat when the key has another type or is out of T's
+  // range.
+  Result<std::string> GetString(std::string_view key) const;
+  Result<uint64_t> GetUint(std::string_view key) const;
+  Result<double> GetDouble(std::string_view key) const;
+  Result<bool> GetBool(std::string_view key) const;
+
+  // The tensor's bytes in the mapping.
+  std::span<const std::byte> TensorBytes(const Tensor& tensor) const;
+  // Copies them into `out` (of size_bytes), by read calls where the file came from a path: the
+  // mapping is not touched.
+  Status ReadTensor(const Tensor& tensor, std::span<std::byte> out) const;
+
+ private:
+  struct State;
+  explicit File(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace assay::gguf
+
+namespace assay::llm {
+
+using TokenId = int32_t;
+
+// Byte-level BPE (`gpt2` model, `qwen2` pre-tokenizer; G2). Immutable, thread-safe.
+class Tokenizer final {
+ public:
+  // Errors: kNotFound or kFormat for a missing or broken vocabulary, kUnsupported for another model
+  // or pre-tokenizer.
+  static Result<std::shared_ptr<const Tokenizer>> FromGguf(const gguf::File& file);
+  ~Tokenizer();
+
+  // Any bytes. With `parse_special`, texts of control tokens become those tokens.
+  Result<std::vector<TokenId>> Encode(std::string_view text, bool parse_special = false) const;
+  // The bytes of `ids`, control tokens left out unless `special`. Error kInvalidArgument for an id
+  // outside the vocabulary.
+  Result<std::string> Decode(std::span<const TokenId> ids, bool special = false) const;
+  size_t vocabulary_size() const;
+  // Generation stops on these.
+  bool IsEndOfText(TokenId id) const;
+
+ private:
+  struct State;
+  explicit Tokenizer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// What a model file says of its shape.
+struct Config {
+  std::string architecture;  // "qwen3" or "qwen3moe".
+  uint32_t layers = 0;
+  uint32_t hidden = 0;
+  uint32_t heads = 0;
+  uint32_t kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t feed_forward = 0;  // Of the dense layers; of one expert for qwen3moe.
+  uint32_t experts = 0;       // 0: dense.
+  uint32_t experts_used = 0;
+  uint32_t vocabulary = 0;
+  uint32_t context = 0;
+  float rms_eps = 1e-6F;
+  float rope_base = 10000.0F;
+  bool tied_output = false;
+};
+// Errors: kUnsupported for another architecture (with the known ones), kFormat for values that make
+// no model.
+Result<Config> ReadConfig(const gguf::File& file);
+
+struct LoadOptions {
+  int loaders = 0;    // Threads that read weights; 0: one for each core.
+  bool mmap = false;  // Use the mapped file as weights instead of reading it into memory of the
+                      // program's own.
+};
+
+// Weights on a device. Immutable after loading; borrows the device, which must outlive it.
+class Model final {
+ public:
+  // Errors: kNotFound for a missing tensor, kFormat for a wrong shape, kUnsupported for a type no
+  // kernel takes; the tensor is named. On failure nothing stays allocated.
+  static Result<std::unique_ptr<Model>> Load(gpu::Device* device,
+                                             std::shared_ptr<const gguf::File> file,
+                                             const LoadOptions& options = {});
+  ~Model();
+  const Config& config() const;
+  uint64_t weight_bytes() const;
+
+  struct State;
+  const State& state() const { return *state_; }
+
+ private:
+  explicit Model(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+enum class KvType : uint8_t { kF32, kF16 };
+
+struct DecoderOptions {
+  uint32_t context = 0;          // Positions of the cache; 0: the model's.
+  uint32_t prefill_chunk = 256;  // Prompt tokens that go through the model together, at most.
+  KvType kv = KvType::kF16;
+  gpu::BarrierMode barriers = gpu::BarrierMode::kManual;
+};
+
+// One sequence: its cache, its position and its session. One thread. Borrows the model.
+class Decoder final {
+ public:
+  static Result<std::unique_ptr<Decoder>> Create(const Model* model,
+                                                 const DecoderOptions& options = {});
+  ~Decoder();
+
+  // Feeds `ids` and leaves the logits of the last one. Errors: kInvalidArgument for an id outside
+  // the vocabulary or no ids, or when position + ids passes the context (with both numbers); the
+  // state is then as before.
+  Status Feed(std::span<const TokenId> ids);
+  // The logits after the last id fed, vocabulary floats; valid until the next Feed.
+  Result<std::span<const float>> Logits();
+  // The largest one's id, taken on the device. Cheaper than Logits.
+  Result<TokenId> Greedy();
+  uint32_t position() const;
+  uint32_t context() const;
+  // Back to position 0.
+  void Reset();
+  const gpu::Counters& counters() const;
+
+ private:
+  struct State;
+  explicit Decoder(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Sampling from logits, the same choices for the same seed and logits on every machine. Filters run
+// in this order: top-k, top-p, min-p, temperature.
+struct SamplerOptions {
+  float temperature = 0.0F;  // 0: greedy.
+  uint32_t top_k = 0;        // 0: all.
+  float top_p = 1.0F;
+  float min_p = 0.0F;
+  uint64_t seed = 0;
+};
+
+class Sampler final {
+ public:
+  // Error kInvalidArgument with the limits of the value that breaks them.
+  static Result<Sampler> Create(const SamplerOptions& options);
+  TokenId Sample(std::span<const float> logits);
+  const SamplerOptions& options() const { return options_; }
+
+ private:
+  explicit Sampler(const SamplerOptions& options);
+  SamplerOptions options_;
+  uint64_t state_[4];  // xoshiro256++.
+};
+
+}  // namespace assay::llm
+
+#endif  // ASSAY_LLM_H_

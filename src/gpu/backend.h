@@ -1,0 +1,105 @@
+// What a backend implements. The front end has checked every argument; a backend translates and
+// never validates.
+//
+// Handles are pointers that the backend owns and interprets; the front end keeps them alive for as
+// long as they are in use and destroys each exactly once. A decorator (src/record) implements the
+// same interface over another backend.
+#ifndef ASSAY_GPU_BACKEND_H_
+#define ASSAY_GPU_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "assay/base.h"
+#include "assay/gpu.h"
+
+namespace assay::gpu {
+
+class BackendBuffer {
+ public:
+  virtual ~BackendBuffer() = default;
+};
+
+class BackendKernel {
+ public:
+  virtual ~BackendKernel() = default;
+};
+
+// Identifies a committed command buffer; rises by one at each commit of a queue, from 1.
+using Serial = uint64_t;
+
+struct BackendBinding {
+  BackendBuffer* buffer = nullptr;
+  ByteRange range;
+  Access access = Access::kRead;
+  bool exact = true;
+};
+
+struct BackendDispatch {
+  BackendKernel* kernel = nullptr;
+  std::span<const BackendBinding> bindings;
+  std::span<const std::byte> constants;
+  Extent3 grid;
+  uint32_t shared_bytes = 0;
+};
+
+// One command buffer with its concurrent encoder, from opening to EndEncoding. One thread.
+class BackendCommandBuffer {
+ public:
+  virtual ~BackendCommandBuffer() = default;
+  virtual Status Dispatch(const BackendDispatch& dispatch) = 0;
+  virtual Status Barrier() = 0;
+  // Closes the encoder; afterwards the command buffer may only be committed or destroyed.
+  virtual Status EndEncoding() = 0;
+};
+
+// A stream of command buffers that run one after another, in the order of commit. One thread.
+class BackendQueue {
+ public:
+  virtual ~BackendQueue() = default;
+  // Opens a command buffer and its encoder.
+  virtual Result<std::unique_ptr<BackendCommandBuffer>> Begin() = 0;
+  // Takes it over; on failure nothing of it runs.
+  virtual Result<Serial> Commit(std::unique_ptr<BackendCommandBuffer> command_buffer) = 0;
+  // Returns when `serial` and all before it have finished.
+  virtual Status Wait(Serial serial) = 0;
+  // The newest serial that has finished.
+  virtual Serial Completed() const = 0;
+};
+
+struct BackendKernelInfo {
+  std::string_view name;
+  // Of the code that will run, specialisation and instruction set included; lower-case hex.
+  std::string digest;
+};
+
+// Thread-safe, but for its destruction and for the objects above.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual DeviceInfo info() const = 0;
+
+  // Zero-filled.
+  virtual Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) = 0;
+  virtual Result<std::unique_ptr<BackendBuffer>> ImportHostMemory(
+      const BufferDesc& desc, std::span<const std::byte> memory) = 0;
+  virtual Result<std::unique_ptr<BackendKernel>> CreateKernel(const KernelDesc& desc) = 0;
+  virtual Result<std::unique_ptr<BackendQueue>> CreateQueue() = 0;
+
+  virtual Status Write(BackendBuffer* buffer, uint64_t offset,
+                       std::span<const std::byte> bytes) = 0;
+  virtual Status Read(BackendBuffer* buffer, uint64_t offset, std::span<std::byte> bytes) = 0;
+  // Only on a host_visible device. The bytes stay valid until Unmap.
+  virtual Result<std::span<std::byte>> Map(BackendBuffer* buffer, ByteRange range,
+                                           Access access) = 0;
+  virtual void Unmap(BackendBuffer* buffer, ByteRange range, Access access) = 0;
+
+  // Told of parallel loads; null when nobody needs to know.
+  virtual LoadObserver* load_observer() { return nullptr; }
+};
+
+}  // namespace assay::gpu
+
+#endif  // ASSAY_GPU_BACKEND_H_
