@@ -36,6 +36,7 @@ enum class TensorType : uint32_t {
 };
 std::string_view TensorTypeName(TensorType type);
 
+class ByteSource;
 struct Value;
 // Arrays hold one type; nested arrays are refused.
 using Array = std::vector<Value>;
@@ -57,7 +58,7 @@ struct Limits {
   uint64_t max_keys = 1 << 20;
   uint64_t max_string_bytes = 1 << 24;
   uint64_t max_array_items = 1 << 24;
-  uint64_t max_header_bytes = uint64_t{1} << 30;
+  uint64_t max_header_bytes = uint64_t{1} << 30;  // In the file, and of its values in memory.
 };
 
 // A parsed file, mapped or borrowed from memory. Immutable, thread-safe.
@@ -90,7 +91,8 @@ class File final {
   Result<double> GetDouble(std::string_view key) const;
   Result<bool> GetBool(std::string_view key) const;
 
-  // The tensor's bytes in the mapping.
+  // The bytes of one of this file's own tensors in the mapping. A file on disk that another process
+  // cuts short ends the program (SIGBUS) at the first touch of what is gone.
   std::span<const std::byte> TensorBytes(const Tensor& tensor) const;
   // Copies them into `out` (of size_bytes), by read calls where the file came from a path: the
   // mapping is not touched.
@@ -99,6 +101,8 @@ class File final {
  private:
   struct State;
   explicit File(std::unique_ptr<State> state);
+  static Result<std::shared_ptr<const File>> FromSource(std::unique_ptr<ByteSource> source,
+                                                        const Limits& limits);
   std::unique_ptr<State> state_;
 };
 
