@@ -181,18 +181,19 @@ class StrongId {
   Rep value_ = 0;
 };
 
-// Watches a parallel load: the recorder uses it to give buffers that several threads make a place
+// Watches parallel loads: the recorder uses it to give buffers that several threads make a place
 // that does not depend on the threads (T4). All calls of one load come between its OnLoadBegin and
 // OnLoadEnd; OnJobBegin and OnJobEnd come on the thread that runs the job, the other two on the
-// thread that called InOrder.
+// thread that called InOrder. Loads may nest or overlap, so every call says which load it means.
 class LoadObserver {
  public:
   virtual ~LoadObserver() = default;
-  virtual void OnLoadBegin(size_t job_count) = 0;
-  virtual void OnJobBegin(size_t job) = 0;
+  // Returns the value that stands for this load in the other calls.
+  virtual uint64_t OnLoadBegin(size_t job_count) = 0;
+  virtual void OnJobBegin(uint64_t load, size_t job) = 0;
   // `ok` is false when the job failed or threw.
-  virtual void OnJobEnd(size_t job, bool ok) = 0;
-  virtual void OnLoadEnd() = 0;
+  virtual void OnJobEnd(uint64_t load, size_t job, bool ok) = 0;
+  virtual void OnLoadEnd(uint64_t load) = 0;
 };
 
 // Runs jobs 0..job_count-1 on up to `threads` threads (the caller's included), telling `observer`

@@ -163,10 +163,10 @@ class BufferNamer final : public LoadObserver {
   // failed (T5).
   static std::optional<BufferId> NumberOf(const SlotRef& slot);
 
-  void OnLoadBegin(size_t job_count) override;
-  void OnJobBegin(size_t job) override;
-  void OnJobEnd(size_t job, bool ok) override;
-  void OnLoadEnd() override;
+  uint64_t OnLoadBegin(size_t job_count) override;
+  void OnJobBegin(uint64_t load, size_t job) override;
+  void OnJobEnd(uint64_t load, size_t job, bool ok) override;
+  void OnLoadEnd(uint64_t load) override;
 
   // Buffers without a place, by reason.
   std::array<uint64_t, kRefusalCount> refusals() const;

@@ -13,16 +13,24 @@ namespace {
 class LoadScope {
  public:
   LoadScope(LoadObserver* observer, size_t job_count) : observer_(observer) {
-    if (observer_ != nullptr) observer_->OnLoadBegin(job_count);
+    if (observer_ != nullptr) load_ = observer_->OnLoadBegin(job_count);
   }
   ~LoadScope() {
-    if (observer_ != nullptr) observer_->OnLoadEnd();
+    if (observer_ != nullptr) observer_->OnLoadEnd(load_);
   }
   LoadScope(const LoadScope&) = delete;
   LoadScope& operator=(const LoadScope&) = delete;
 
+  void BeginJob(size_t job) const {
+    if (observer_ != nullptr) observer_->OnJobBegin(load_, job);
+  }
+  void EndJob(size_t job, bool ok) const {
+    if (observer_ != nullptr) observer_->OnJobEnd(load_, job, ok);
+  }
+
  private:
   LoadObserver* observer_;
+  uint64_t load_ = 0;
 };
 
 // The failure of the lowest job; jobs above it need not start.
@@ -61,7 +69,7 @@ Status InOrder(size_t job_count, int threads, LoadObserver* observer,
     const auto work = [&] {
       for (size_t job = next.fetch_add(1); job < job_count && !failure.Below(job);
            job = next.fetch_add(1)) {
-        if (observer != nullptr) observer->OnJobBegin(job);
+        scope.BeginJob(job);
         bool ok = false;
         try {
           Status status = run_job(job);
@@ -70,7 +78,7 @@ Status InOrder(size_t job_count, int threads, LoadObserver* observer,
         } catch (...) {
           failure.Record(job, std::nullopt, std::current_exception());
         }
-        if (observer != nullptr) observer->OnJobEnd(job, ok);
+        scope.EndJob(job, ok);
       }
     };
     const size_t helpers =

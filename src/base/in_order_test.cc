@@ -13,16 +13,25 @@ namespace {
 
 class RecordingObserver : public LoadObserver {
  public:
-  void OnLoadBegin(size_t) override { ++begins; }
-  void OnJobBegin(size_t job) override {
+  uint64_t OnLoadBegin(size_t) override {
+    ++begins;
+    return kLoad;
+  }
+  void OnJobBegin(uint64_t load, size_t job) override {
     const std::lock_guard lock(mutex);
+    EXPECT_EQ(load, kLoad);
     begun.insert(job);
   }
-  void OnJobEnd(size_t job, bool ok) override {
+  void OnJobEnd(uint64_t load, size_t job, bool ok) override {
     const std::lock_guard lock(mutex);
+    EXPECT_EQ(load, kLoad);
     (ok ? succeeded : failed).insert(job);
   }
-  void OnLoadEnd() override { ++ends; }
+  void OnLoadEnd(uint64_t load) override {
+    EXPECT_EQ(load, kLoad);
+    ++ends;
+  }
+  static constexpr uint64_t kLoad = 42;
   std::mutex mutex;
   std::set<size_t> begun, succeeded, failed;
   int begins = 0, ends = 0;
