@@ -1,0 +1,116 @@
+#include "cli/runner.h"
+
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "cli/arguments.h"
+#include "cli/help.h"
+#include "cli/nearest.h"
+
+namespace assay::cli {
+namespace {
+
+const CommandEntry* FindCommand(std::span<const CommandEntry> commands, std::string_view name) {
+  for (const CommandEntry& entry : commands) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+int UsageError(Context& context, std::string_view message) {
+  const std::string help = context.command().empty()
+                               ? "assay --help"
+                               : fmt::format("assay {} --help", context.command());
+  context.PrintError(fmt::format("{} See \"{}\".", message, help));
+  return kExitUsage;
+}
+
+int UnknownCommand(Context& context, std::span<const CommandEntry> commands,
+                   const std::string& name) {
+  if (name.starts_with("-")) {
+    const std::string known[] = {"--help", "--version"};
+    const std::string_view nearest = Nearest(name, known);
+    return UsageError(
+        context, fmt::format("There is no flag {} before the command{}.", name,
+                             nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
+  }
+  std::vector<std::string> names = {"help"};
+  for (const CommandEntry& entry : commands) names.emplace_back(entry.name);
+  const std::string_view nearest = Nearest(name, names);
+  return UsageError(context, nearest.empty()
+                                 ? fmt::format("There is no command \"{}\".", name)
+                                 : fmt::format("There is no command \"{}\"; did you mean \"{}\"?",
+                                               name, nearest));
+}
+
+int RunCommand(Context& context, const CommandEntry& entry, std::span<const std::string> words) {
+  context.set_command(std::string(entry.name));
+  const std::unique_ptr<Command> command = entry.make();
+  const CommandSpec spec = command->Describe();
+  const Result<CommonFlags> common = ParseArguments(spec, words);
+  if (!common) return UsageError(context, common.error().ToString());
+  if (common->help) {
+    // From a command that no argument has touched, since the text shows the defaults.
+    context.Print(FormatCommandHelp(entry.make()->Describe()));
+    return kExitOk;
+  }
+  context.set_quiet(common->quiet);
+  if (const Status status = command->CheckArguments(); !status) {
+    return UsageError(context, status.error().ToString());
+  }
+  const Result<int> status = command->Run(context);
+  if (status) return *status;
+  context.PrintError(status.error().ToString());
+  const bool stopped = status.error().code() == ErrorCode::kCancelled && context.cancelled();
+  return stopped ? 128 + context.stop_signal() : kExitFailed;
+}
+
+int Choose(Context& context, std::span<const CommandEntry> commands,
+           std::span<const std::string> words) {
+  if (words.empty()) return UsageError(context, "A command is missing.");
+  const std::string& first = words.front();
+  if (first == "--version") {
+    context.Print(fmt::format("assay {}\n", Version()));
+    return kExitOk;
+  }
+  const bool help = first == "help" || first == "--help" || first == "-h";
+  if (help && words.size() == 1) {
+    context.Print(FormatProgramHelp(commands));
+    return kExitOk;
+  }
+  const std::string& name = help ? words[1] : first;
+  const CommandEntry* entry = FindCommand(commands, name);
+  if (entry == nullptr) return UnknownCommand(context, commands, name);
+  if (!help) return RunCommand(context, *entry, words.subspan(1));
+  const std::string ask[] = {"--help"};
+  return RunCommand(context, *entry, ask);
+}
+
+}  // namespace
+
+int RunProgram(std::span<const std::string> words, std::span<const CommandEntry> commands,
+               const Context::Streams& streams) {
+  Context context(streams);
+  int status = kExitFailed;
+  // The libraries throw nothing of their own; the standard library and the allocator may.
+  try {
+    status = Choose(context, commands, words);
+  } catch (const std::bad_alloc&) {
+    context.PrintError("The host has no memory left.");
+  } catch (const std::exception& thrown) {
+    context.PrintError(fmt::format("Assay failed in a way it does not know ({}).", thrown.what()));
+  }
+  streams.out->Flush();
+  if (streams.out->error() == 0) return status;
+  context.PrintError(
+      fmt::format("Cannot write to standard output: {}. The text printed is not whole.",
+                  std::strerror(streams.out->error())));
+  return kExitFailed;
+}
+
+std::string_view Version() { return ASSAY_VERSION; }
+
+}  // namespace assay::cli
