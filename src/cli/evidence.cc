@@ -1,0 +1,385 @@
+#include "cli/evidence.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr std::string_view kManifestName = "manifest.json";
+constexpr std::string_view kIdsName = "ids.json";
+// Far above what a recording writes; a larger file is not ours.
+constexpr uint64_t kMaxManifestBytes = uint64_t{16} << 20;
+constexpr uint64_t kMaxIdsBytes = uint64_t{1} << 30;
+
+std::string Join(const std::string& folder, std::string_view name) {
+  return (fs::path(folder) / name).string();
+}
+
+std::string TraceName(int64_t depth, bool compressed) {
+  return fmt::format("depth-{}.trace{}", depth, compressed ? ".zst" : "");
+}
+
+// True for the names that a recording gives to its files, unfinished ones included.
+bool IsEvidenceName(std::string_view name) {
+  name = name.substr(0, name.find(".partial-"));
+  if (name == kManifestName || name == kIdsName) return true;
+  if (name.ends_with(".zst")) name.remove_suffix(4);
+  if (!name.starts_with("depth-") || !name.ends_with(".trace")) return false;
+  name.remove_prefix(6);
+  name.remove_suffix(6);
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Status RemoveOldEvidence(const std::string& folder) {
+  std::error_code failure;
+  // Without its manifest the folder counts as unfinished from the first removal on.
+  fs::remove(Join(folder, kManifestName), failure);
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
+    if (IsEvidenceName(entry.path().filename().string())) old.push_back(entry.path());
+  }
+  for (const fs::path& path : old) {
+    if (!failure) fs::remove(path, failure);
+  }
+  if (!failure) return {};
+  return Fail(
+      ErrorCode::kIo, folder,
+      fmt::format("Cannot remove the older evidence in \"{}\": {}.", folder, failure.message()));
+}
+
+Result<EvidenceFile> Describe(const std::string& folder, const std::string& name) {
+  ASSAY_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(Join(folder, name)));
+  return EvidenceFile{name, file.bytes().size(), HexDigest(file.bytes())};
+}
+
+std::string FormatIds(std::span<const IdSequence> sequences) {
+  std::string text = fmt::format("{{\"format\":{},\"sequences\":[", kFormat);
+  for (const IdSequence& sequence : sequences) {
+    if (&sequence != &sequences.front()) text += ',';
+    text += fmt::format("\n{{\"depth\":{},\"ids\":[{}]}}", sequence.depth,
+                        fmt::join(sequence.ids, ","));
+  }
+  return text + "\n]}\n";
+}
+
+std::string FormatManifest(const EvidenceManifest& manifest) {
+  ordered_json json;
+  json["format"] = kFormat;
+  json["tool_version"] = manifest.facts.tool_version;
+  json["trace_version"] = manifest.facts.trace_version;
+  json["command_options"] = ordered_json::object();
+  for (const auto& [name, value] : manifest.facts.command_options) {
+    json["command_options"][name] = value;
+  }
+  json["model_digest"] = manifest.facts.model_digest;
+  json["depths"] = manifest.depths;
+  json["steps"] = manifest.facts.steps;
+  json["files"] = ordered_json::array();
+  for (const EvidenceFile& file : manifest.files) {
+    json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"digest", file.digest}});
+  }
+  json["complete"] = true;
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+// Takes typed members out of a JSON object of the folder; the first fault sticks and names file and
+// member.
+class Members {
+ public:
+  Members(const ordered_json& json, std::string path) : json_(json), path_(std::move(path)) {}
+
+  std::string Text(const char* name) {
+    const ordered_json* member = Find(name, "a text", &ordered_json::is_string);
+    return member == nullptr ? "" : member->get<std::string>();
+  }
+  int64_t Count(const char* name) {
+    const ordered_json* member = Find(name, "a whole number", &ordered_json::is_number_integer);
+    // Compared as JSON, so that a number past int64_t does not wrap.
+    if (member != nullptr && *member >= 0 && *member <= INT64_MAX) return member->get<int64_t>();
+    Refuse(fmt::format("\"{}\" is not a whole number from 0 to {}", name, INT64_MAX));
+    return 0;
+  }
+  const ordered_json* List(const char* name) {
+    return Find(name, "a list", &ordered_json::is_array);
+  }
+  const ordered_json* Object(const char* name) {
+    return Find(name, "an object", &ordered_json::is_object);
+  }
+  void Refuse(std::string_view fault) {
+    if (fault_.empty()) fault_ = fault;
+  }
+  Status status() const {
+    if (fault_.empty()) return {};
+    return Fail(ErrorCode::kFormat, path_, fmt::format("In \"{}\" {}.", path_, fault_));
+  }
+
+ private:
+  using Check = bool (ordered_json::*)() const noexcept;
+  const ordered_json* Find(const char* name, std::string_view wanted, Check check) {
+    if (json_.is_object()) {
+      const auto member = json_.find(name);
+      if (member != json_.end() && ((*member).*check)()) return &*member;
+    }
+    Refuse(fmt::format("\"{}\" is missing or not {}", name, wanted));
+    return nullptr;
+  }
+
+  const ordered_json& json_;
+  std::string path_;
+  std::string fault_;
+};
+
+Result<ordered_json> ReadJson(const std::string& path, uint64_t max_bytes) {
+  ASSAY_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  if (file.bytes().size() > max_bytes) {
+    return Fail(ErrorCode::kFormat, path,
+                fmt::format("\"{}\" ({} bytes) is larger than such a file can be ({} bytes).", path,
+                            file.bytes().size(), max_bytes));
+  }
+  ordered_json json = ordered_json::parse(file.text(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) {
+    return Fail(ErrorCode::kFormat, path,
+                fmt::format("\"{}\" is not whole JSON: its recording was cut short or the file was "
+                            "changed.",
+                            path));
+  }
+  return json;
+}
+
+Status CheckFormat(Members& members, const std::string& path) {
+  const int64_t format = members.Count("format");
+  ASSAY_TRY(members.status());
+  if (format == kFormat) return {};
+  return Fail(
+      ErrorCode::kUnsupported, path,
+      fmt::format("\"{}\" has format {}; this program reads format {}.", path, format, kFormat));
+}
+
+Result<EvidenceManifest> ReadManifest(const std::string& folder) {
+  const std::string path = Join(folder, kManifestName);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    return Fail(ErrorCode::kNotFound, folder,
+                fmt::format("The folder \"{}\" has no {}: its recording did not finish, or it is "
+                            "no evidence folder. Record it again.",
+                            folder, kManifestName));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const ordered_json json, ReadJson(path, kMaxManifestBytes));
+  Members members(json, path);
+  ASSAY_TRY(CheckFormat(members, path));
+  EvidenceManifest manifest;
+  manifest.facts.tool_version = members.Text("tool_version");
+  manifest.facts.trace_version =
+      static_cast<int>(std::min<int64_t>(members.Count("trace_version"), INT32_MAX));
+  if (const ordered_json* options = members.Object("command_options")) {
+    for (const auto& [name, value] : options->items()) {
+      if (!value.is_string())
+        members.Refuse("\"command_options\" holds a value that is no text");
+      else
+        manifest.facts.command_options[name] = value.get<std::string>();
+    }
+  }
+  manifest.facts.model_digest = members.Text("model_digest");
+  if (const ordered_json* depths = members.List("depths")) {
+    for (const ordered_json& depth : *depths) {
+      const bool good = depth.is_number_integer() && depth >= 0 && depth <= INT64_MAX;
+      const int64_t value = good ? depth.get<int64_t>() : -1;
+      if (!good || (!manifest.depths.empty() && value <= manifest.depths.back())) {
+        members.Refuse("\"depths\" is not a list of rising whole numbers");
+      } else {
+        manifest.depths.push_back(value);
+      }
+    }
+  }
+  manifest.facts.steps = members.Count("steps");
+  if (const ordered_json* files = members.List("files")) {
+    for (const ordered_json& item : *files) {
+      Members file(item, path);
+      manifest.files.push_back(
+          {file.Text("name"), static_cast<uint64_t>(file.Count("bytes")), file.Text("digest")});
+      ASSAY_TRY(file.status());
+    }
+  }
+  const bool complete = json.is_object() && !json.empty() && json.back() == true &&
+                        std::prev(json.end()).key() == "complete";
+  if (!complete) members.Refuse("the last member is not \"complete\": true");
+  ASSAY_TRY(members.status());
+  return manifest;
+}
+
+// The manifest must list exactly the files that belong to its depths, each once.
+Status CheckFileNames(const std::string& folder, const EvidenceManifest& manifest) {
+  const auto fault = [&folder](std::string what) {
+    return Fail(ErrorCode::kFormat, folder,
+                fmt::format("The manifest of \"{}\" {}.", folder, what));
+  };
+  std::set<std::string> names;
+  for (const EvidenceFile& file : manifest.files) {
+    if (!names.insert(file.name).second) return fault(fmt::format("lists \"{}\" twice", file.name));
+  }
+  if (names.erase(std::string(kIdsName)) == 0) return fault(fmt::format("lists no {}", kIdsName));
+  for (const int64_t depth : manifest.depths) {
+    const size_t traces =
+        names.erase(TraceName(depth, false)) + names.erase(TraceName(depth, true));
+    if (traces != 1) return fault(fmt::format("lists {} traces of depth {}", traces, depth));
+  }
+  if (manifest.depths.empty()) return fault("lists no depth");
+  if (!names.empty()) {
+    return fault(fmt::format("lists \"{}\", which belongs to no depth", *names.begin()));
+  }
+  return {};
+}
+
+Status CheckContents(const std::string& folder, const EvidenceFile& listed) {
+  ASSAY_ASSIGN_OR_RETURN(const EvidenceFile found, Describe(folder, listed.name));
+  const std::string path = Join(folder, listed.name);
+  if (found.bytes != listed.bytes) {
+    return Fail(ErrorCode::kFormat, path,
+                fmt::format("\"{}\" has {} bytes, but the manifest says {}: it is not the file "
+                            "that was recorded.",
+                            path, found.bytes, listed.bytes));
+  }
+  if (found.digest != listed.digest) {
+    return Fail(ErrorCode::kFormat, path,
+                fmt::format("\"{}\" has digest {}, but the manifest says {}: it is not the file "
+                            "that was recorded.",
+                            path, found.digest, listed.digest));
+  }
+  return {};
+}
+
+Result<std::vector<IdSequence>> ReadIds(const std::string& folder,
+                                        const std::vector<int64_t>& depths) {
+  const std::string path = Join(folder, kIdsName);
+  ASSAY_ASSIGN_OR_RETURN(const ordered_json json, ReadJson(path, kMaxIdsBytes));
+  Members members(json, path);
+  ASSAY_TRY(CheckFormat(members, path));
+  std::vector<IdSequence> sequences;
+  if (const ordered_json* list = members.List("sequences")) {
+    for (const ordered_json& item : *list) {
+      Members fields(item, path);
+      IdSequence& sequence = sequences.emplace_back();
+      sequence.depth = fields.Count("depth");
+      if (const ordered_json* ids = fields.List("ids")) {
+        for (const ordered_json& id : *ids) {
+          const bool good = id.is_number_integer() && id >= 0 && id <= INT32_MAX;
+          if (!good) fields.Refuse("\"ids\" holds something that is no token id");
+          sequence.ids.push_back(good ? id.get<int32_t>() : 0);
+        }
+      }
+      ASSAY_TRY(fields.status());
+    }
+  }
+  if (!std::ranges::equal(sequences, depths, {}, &IdSequence::depth)) {
+    members.Refuse("the depths are not those of the manifest");
+  }
+  ASSAY_TRY(members.status());
+  return sequences;
+}
+
+}  // namespace
+
+Result<EvidenceWriter> EvidenceWriter::Create(const std::string& folder, bool replace) {
+  std::error_code failure;
+  const bool made = fs::create_directory(folder, failure);
+  if (failure) {
+    return Fail(ErrorCode::kIo, folder,
+                fmt::format("Cannot make the folder \"{}\": {}.", folder, failure.message()));
+  }
+  if (!made) {
+    const bool empty = fs::is_empty(folder, failure);
+    if (failure) {
+      return Fail(ErrorCode::kIo, folder,
+                  fmt::format("Cannot read the folder \"{}\": {}.", folder, failure.message()));
+    }
+    if (!empty && !replace) {
+      return Fail(ErrorCode::kInvalidArgument, folder,
+                  fmt::format("The folder \"{}\" is not empty; name another one, or ask for its "
+                              "evidence to be replaced.",
+                              folder));
+    }
+    if (!empty) ASSAY_TRY(RemoveOldEvidence(folder));
+  }
+  return EvidenceWriter(folder, made);
+}
+
+EvidenceWriter::EvidenceWriter(EvidenceWriter&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      made_folder_(other.made_folder_),
+      abandoned_(std::exchange(other.abandoned_, false)),
+      traces_(std::move(other.traces_)) {}
+
+EvidenceWriter::~EvidenceWriter() {
+  if (!abandoned_) return;
+  // The manifest is the last thing that Finish() writes; there is none yet.
+  std::error_code ignored;
+  fs::remove(Join(folder_, kIdsName), ignored);
+  for (const auto& [depth, name] : traces_) fs::remove(Join(folder_, name), ignored);
+  if (made_folder_) fs::remove(folder_, ignored);  // Only when it is empty.
+}
+
+std::string EvidenceWriter::TracePath(int64_t depth, bool compressed) {
+  return Join(folder_, traces_[depth] = TraceName(depth, compressed));
+}
+
+Status EvidenceWriter::Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences) {
+  EvidenceManifest manifest{.facts = facts, .depths = {}, .files = {}};
+  for (const auto& [depth, name] : traces_) {
+    manifest.depths.push_back(depth);
+    ASSAY_ASSIGN_OR_RETURN(EvidenceFile file, Describe(folder_, name));
+    manifest.files.push_back(std::move(file));
+  }
+  std::vector<IdSequence> sorted(sequences.begin(), sequences.end());
+  std::ranges::sort(sorted, {}, &IdSequence::depth);
+  if (!std::ranges::equal(sorted, manifest.depths, {}, &IdSequence::depth)) {
+    return Fail(ErrorCode::kInvalidArgument, folder_,
+                fmt::format("The evidence of \"{}\" has {} sequences of ids for {} traces; each "
+                            "depth needs one of both.",
+                            folder_, sorted.size(), manifest.depths.size()));
+  }
+  ASSAY_TRY(WriteFile(Join(folder_, kIdsName), FormatIds(sorted)));
+  ASSAY_ASSIGN_OR_RETURN(EvidenceFile ids, Describe(folder_, std::string(kIdsName)));
+  manifest.files.push_back(std::move(ids));
+  ASSAY_TRY(WriteFile(Join(folder_, kManifestName), FormatManifest(manifest)));
+  abandoned_ = false;
+  return {};
+}
+
+Result<EvidenceFolder> EvidenceFolder::Open(const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    return Fail(ErrorCode::kNotFound, folder, fmt::format("\"{}\" is not a folder.", folder));
+  }
+  ASSAY_ASSIGN_OR_RETURN(EvidenceManifest manifest, ReadManifest(folder));
+  ASSAY_TRY(CheckFileNames(folder, manifest));
+  for (const EvidenceFile& file : manifest.files) ASSAY_TRY(CheckContents(folder, file));
+  EvidenceFolder evidence(folder, std::move(manifest));
+  ASSAY_ASSIGN_OR_RETURN(evidence.sequences_, ReadIds(folder, evidence.manifest_.depths));
+  return evidence;
+}
+
+std::string EvidenceFolder::TracePath(int64_t depth) const {
+  for (const bool compressed : {false, true}) {
+    const std::string name = TraceName(depth, compressed);
+    if (std::ranges::count(manifest_.files, name, &EvidenceFile::name) > 0) {
+      return Join(folder_, name);
+    }
+  }
+  return {};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,110 @@
+// Evidence: the folder that `assay trace` writes and `assay compare` reads. One owner for both
+// sides.
+//
+//   depth-<N>.trace      (or .trace.zst) one trace for each depth
+//   ids.json             the token ids generated at each depth
+//   manifest.json        what was recorded and the digest of every other file; written last
+//
+// A folder without a manifest, or whose files are not what its manifest says, is not evidence: the
+// recording did not finish or something changed it afterwards.
+#ifndef ASSAY_CLI_EVIDENCE_H_
+#define ASSAY_CLI_EVIDENCE_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assay/base.h"
+
+namespace assay::cli {
+
+// The ids generated from one depth on, in order.
+struct IdSequence {
+  int64_t depth = 0;
+  std::vector<int32_t> ids;
+  bool operator==(const IdSequence&) const = default;
+};
+
+// The facts of a recording. Nothing of time, place or machine.
+struct EvidenceFacts {
+  std::string tool_version;
+  int trace_version = 0;
+  // Flags of the recording by name, those that may not change a trace (threads, loaders) included:
+  // a reader sees under which conditions two folders agree.
+  std::map<std::string, std::string> command_options;
+  std::string model_digest;
+  int64_t steps = 0;  // Decode steps recorded at each depth.
+};
+
+struct EvidenceFile {
+  std::string name;  // Within the folder.
+  uint64_t bytes = 0;
+  std::string digest;  // Of the bytes as they lie on disk.
+};
+
+struct EvidenceManifest {
+  EvidenceFacts facts;
+  std::vector<int64_t> depths;  // Rising.
+  std::vector<EvidenceFile> files;
+};
+
+// Writes one folder. Without Finish(), destruction removes what Add...() and TracePath() named, and
+// the folder too when Create() made it, so that a failure or Ctrl-C leaves nothing behind. One
+// thread.
+//
+//   auto writer = EvidenceWriter::Create(folder, /*replace=*/false);
+//   ... a TraceWriter on writer->TracePath(0), closed; one on writer->TracePath(600), closed ...
+//   ASSAY_TRY(writer->Finish(facts, sequences));
+class EvidenceWriter final {
+ public:
+  // Makes the folder; its parent must exist. Errors: kInvalidArgument when it exists and is not
+  // empty, unless `replace`: then the evidence in it (nothing else) is removed first, its manifest
+  // before all. kIo.
+  static Result<EvidenceWriter> Create(const std::string& folder, bool replace);
+  EvidenceWriter(EvidenceWriter&& other) noexcept;
+  EvidenceWriter& operator=(EvidenceWriter&&) = delete;
+  ~EvidenceWriter();
+
+  // Where the trace of `depth` goes; each depth once. `compressed` adds `.zst`.
+  std::string TracePath(int64_t depth, bool compressed = false);
+  // Writes ids.json, takes the digest of every file, and writes the manifest. Errors: kNotFound
+  // when a trace that TracePath() named is not there; kIo.
+  Status Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences);
+
+ private:
+  EvidenceWriter(std::string folder, bool made_folder)
+      : folder_(std::move(folder)), made_folder_(made_folder) {}
+
+  std::string folder_;
+  bool made_folder_ = false;
+  bool abandoned_ = true;                  // False once finished or moved from.
+  std::map<int64_t, std::string> traces_;  // Depth to file name.
+};
+
+// A folder that has been read and found whole.
+class EvidenceFolder final {
+ public:
+  // Checks the manifest and the size and digest of every file. Errors: kNotFound when it is no
+  // folder or has no manifest, kFormat when something in it is not what the manifest says, kIo.
+  static Result<EvidenceFolder> Open(const std::string& folder);
+
+  const std::string& path() const { return folder_; }
+  const EvidenceManifest& manifest() const { return manifest_; }
+  const std::vector<IdSequence>& sequences() const { return sequences_; }
+  // Of a depth that the manifest lists.
+  std::string TracePath(int64_t depth) const;
+
+ private:
+  EvidenceFolder(std::string folder, EvidenceManifest manifest)
+      : folder_(std::move(folder)), manifest_(std::move(manifest)) {}
+
+  std::string folder_;
+  EvidenceManifest manifest_;
+  std::vector<IdSequence> sequences_;
+};
+
+}  // namespace assay::cli
+
+#endif  // ASSAY_CLI_EVIDENCE_H_

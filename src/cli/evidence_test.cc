@@ -1,0 +1,202 @@
+#include "cli/evidence.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class EvidenceTest : public testing::Test {
+ protected:
+  EvidenceTest() {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = fs::path(testing::TempDir()) / (std::string("assay_evidence_test_") + info->name());
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+    folder_ = (dir_ / "evidence").string();
+  }
+  ~EvidenceTest() override { fs::remove_all(dir_); }
+
+  std::string In(const char* name) const { return (fs::path(folder_) / name).string(); }
+  std::vector<std::string> Files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+  // A whole folder of two depths.
+  void Record(bool replace = false) const {
+    EvidenceWriter writer = EvidenceWriter::Create(folder_, replace).value();
+    ASSERT_TRUE(WriteFile(writer.TracePath(600, true), "six hundred"));
+    ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));
+    ASSERT_TRUE(writer.Finish(facts_, sequences_));
+  }
+  void Replace(const char* name, const std::string& from, const std::string& to) const {
+    std::string text = ReadFile(In(name)).value();
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    ASSERT_TRUE(WriteFile(In(name), text.replace(at, from.size(), to)));
+  }
+  Error OpenError() const {
+    const auto opened = EvidenceFolder::Open(folder_);
+    EXPECT_FALSE(opened);
+    return opened ? Error(ErrorCode::kInternal, "", "opened") : opened.error();
+  }
+
+  fs::path dir_;
+  std::string folder_;
+  EvidenceFacts facts_{.tool_version = "1.2.3",
+                       .trace_version = 2,
+                       .command_options = {{"threads", "2"}, {"loaders", "4"}},
+                       .model_digest = "abcd",
+                       .steps = 3};
+  std::vector<IdSequence> sequences_ = {{600, {7, 8, 9}}, {0, {1, 2, 3}}};
+};
+
+TEST_F(EvidenceTest, ReadsBackWhatWasWritten) {
+  Record();
+  const auto evidence = EvidenceFolder::Open(folder_).value();
+  EXPECT_EQ(evidence.manifest().facts.tool_version, "1.2.3");
+  EXPECT_EQ(evidence.manifest().facts.trace_version, 2);
+  EXPECT_EQ(evidence.manifest().facts.command_options, facts_.command_options);
+  EXPECT_EQ(evidence.manifest().facts.model_digest, "abcd");
+  EXPECT_EQ(evidence.manifest().facts.steps, 3);
+  EXPECT_THAT(evidence.manifest().depths, ElementsAre(0, 600));
+  EXPECT_THAT(evidence.sequences(),
+              ElementsAre(IdSequence{0, {1, 2, 3}}, IdSequence{600, {7, 8, 9}}));
+  EXPECT_EQ(evidence.TracePath(0), In("depth-0.trace"));
+  EXPECT_EQ(evidence.TracePath(600), In("depth-600.trace.zst"));
+  EXPECT_THAT(Files(), UnorderedElementsAre("depth-0.trace", "depth-600.trace.zst", "ids.json",
+                                            "manifest.json"));
+}
+
+TEST_F(EvidenceTest, SameEvidenceIsTheSameBytes) {
+  Record();
+  const std::string first = ReadFile(In("manifest.json")).value();
+  Record(/*replace=*/true);
+  EXPECT_EQ(ReadFile(In("manifest.json")).value(), first);
+  EXPECT_TRUE(first.ends_with("  \"complete\": true\n}\n")) << first;
+}
+
+TEST_F(EvidenceTest, UnfinishedRecordingLeavesNothing) {
+  {
+    EvidenceWriter writer = EvidenceWriter::Create(folder_, false).value();
+    ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));
+    const EvidenceWriter moved(std::move(writer));
+  }
+  EXPECT_FALSE(fs::exists(folder_));
+}
+
+TEST_F(EvidenceTest, UnfinishedRecordingKeepsAFolderThatWasThere) {
+  fs::create_directory(folder_);
+  {
+    EvidenceWriter writer = EvidenceWriter::Create(folder_, false).value();
+    ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));
+  }
+  EXPECT_TRUE(fs::exists(folder_));
+  EXPECT_THAT(Files(), IsEmpty());
+}
+
+TEST_F(EvidenceTest, FolderInUseIsReplacedOnlyOnRequest) {
+  Record();
+  ASSERT_TRUE(WriteFile(In("notes.txt"), "mine"));
+  ASSERT_TRUE(WriteFile(In("depth-7.trace"), "old"));
+  const auto refused = EvidenceWriter::Create(folder_, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(EvidenceFolder::Open(folder_));
+  {
+    const EvidenceWriter writer = EvidenceWriter::Create(folder_, true).value();
+    EXPECT_THAT(Files(), ElementsAre("notes.txt"));
+  }
+  EXPECT_THAT(Files(), ElementsAre("notes.txt"));
+}
+
+TEST_F(EvidenceTest, MissingTraceOrIdsFailTheRecording) {
+  EvidenceWriter writer = EvidenceWriter::Create(folder_, false).value();
+  writer.TracePath(0);
+  EXPECT_EQ(writer.Finish(facts_, sequences_).error().code(), ErrorCode::kNotFound);
+  ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));
+  EXPECT_EQ(writer.Finish(facts_, sequences_).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(writer.Finish(facts_, std::span(sequences_).last(1)));
+}
+
+TEST_F(EvidenceTest, HalfAFolderIsRefused) {
+  EXPECT_EQ(OpenError().code(), ErrorCode::kNotFound);
+  Record();
+  for (const char* name : {"manifest.json", "ids.json", "depth-0.trace", "depth-600.trace.zst"}) {
+    const std::string kept = ReadFile(In(name)).value();
+    fs::remove(In(name));
+    EXPECT_EQ(OpenError().code(), ErrorCode::kNotFound) << name;
+    for (const size_t size : {size_t{0}, kept.size() / 2, kept.size() - 2}) {
+      ASSERT_TRUE(WriteFile(In(name), std::string_view(kept).substr(0, size)));
+      EXPECT_EQ(OpenError().code(), ErrorCode::kFormat) << name << " " << size;
+    }
+    ASSERT_TRUE(WriteFile(In(name), kept));
+  }
+  EXPECT_TRUE(EvidenceFolder::Open(folder_));
+}
+
+TEST_F(EvidenceTest, ChangedFileIsRefusedByDigest) {
+  Record();
+  Replace("depth-0.trace", "z", "Z");
+  const Error error = OpenError();
+  EXPECT_EQ(error.code(), ErrorCode::kFormat);
+  EXPECT_THAT(error.message(), HasSubstr("depth-0.trace\" has digest"));
+}
+
+TEST_F(EvidenceTest, ManifestMustSayCompleteLast) {
+  Record();
+  Replace("manifest.json", ",\n  \"complete\": true", "");
+  EXPECT_THAT(OpenError().message(), HasSubstr("\"complete\": true"));
+  Record(true);
+  Replace("manifest.json", "\"complete\": true", "\"complete\": false");
+  EXPECT_THAT(OpenError().message(), HasSubstr("\"complete\": true"));
+}
+
+TEST_F(EvidenceTest, ManifestMustListExactlyItsFiles) {
+  const struct {
+    const char* from;
+    const char* to;
+    const char* message;
+  } cases[] = {
+      {"\"depth-0.trace\"", "\"../depth-0.trace\"", "lists 0 traces of depth 0"},
+      {"\"ids.json\"", "\"depth-0.trace\"", "twice"},
+      {"\"ids.json\"", "\"other\"", "lists no ids.json"},
+      {"    0,\n    600", "    600", "belongs to no depth"},
+      {"    0,\n    600", "    600,\n    0", "rising"},
+      {"    0,\n    600", "", "lists no depth"},
+      {"\"steps\": 3", "\"steps\": -3", "\"steps\" is not a whole number"},
+      {"\"steps\": 3", "\"steps\": 18446744073709551615", "\"steps\" is not a whole number"},
+      {"\"steps\": 3", "\"steps\": \"3\"", "\"steps\" is missing"},
+      {"\"bytes\": 4", "\"bytes\": 5", "has 4 bytes, but the manifest says 5"},
+      {"\"format\": 1", "\"format\": 9", "has format 9"},
+      {"\"threads\": \"2\"", "\"threads\": 2", "command_options"},
+  };
+  for (const auto& each : cases) {
+    Record(true);
+    Replace("manifest.json", each.from, each.to);
+    EXPECT_THAT(OpenError().message(), HasSubstr(each.message)) << each.to;
+  }
+}
+
+TEST_F(EvidenceTest, IdsMustBelongToTheDepths) {
+  EvidenceWriter writer = EvidenceWriter::Create(folder_, false).value();
+  ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));
+  const std::vector<IdSequence> other = {{1, {1}}};
+  EXPECT_EQ(writer.Finish(facts_, other).error().code(), ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace assay::cli
