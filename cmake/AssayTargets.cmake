@@ -21,6 +21,12 @@ if(ASSAY_MOLD)
   target_link_options(assay_options INTERFACE -fuse-ld=mold)
 endif()
 
+if(ASSAY_DEVELOPER_MODE)
+  # What the thread-sanitizer run and the fuzz run need to build, and no more.
+  add_custom_target(assay_tsan_tests)
+  add_custom_target(assay_fuzzers)
+endif()
+
 # assay_library(NAME SOURCES a.cc... [DEPS lib...] [PRIVATE_DEPS lib...])
 function(assay_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
@@ -31,7 +37,7 @@ endfunction()
 # assay_test(NAME SOURCES a_test.cc... DEPS lib... [LABELS label...]): one gtest binary, each case a CTest test of
 # its own, named "<Suite>.<Case>". Label "tsan" puts it into the thread-sanitizer run as well.
 function(assay_test name)
-  if(NOT ASSAY_DEVELOPER_MODE)
+  if(NOT ASSAY_DEVELOPER_MODE OR ASSAY_FUZZ)
     return()
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
@@ -44,12 +50,15 @@ function(assay_test name)
   else()
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
   endif()
+  if("tsan" IN_LIST ARG_LABELS)
+    add_dependencies(assay_tsan_tests ${name})
+  endif()
 endfunction()
 
 # assay_bench(NAME SOURCES a_bench.cc... DEPS lib...): a Google Benchmark binary; CTest runs one iteration of it, so
 # that it cannot rot.
 function(assay_bench name)
-  if(NOT ASSAY_DEVELOPER_MODE)
+  if(NOT ASSAY_DEVELOPER_MODE OR NOT ASSAY_BENCH)
     return()
   endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
@@ -60,7 +69,8 @@ function(assay_bench name)
 endfunction()
 
 # assay_fuzz(NAME SOURCES a_fuzz.cc DEPS lib...): LLVMFuzzerTestOneInput. In every build it is linked with a plain main
-# that replays fuzz/corpus/<name> under CTest; with ASSAY_FUZZ it is a libFuzzer program.
+# that replays fuzz/corpus/<name> under CTest; with ASSAY_FUZZ it is a libFuzzer program, which CTest starts from that
+# corpus, with fuzz/<name>.dict where there is one, for ASSAY_FUZZ_SECONDS. New inputs go to the build folder.
 function(assay_fuzz name)
   if(NOT ASSAY_DEVELOPER_MODE)
     return()
@@ -70,6 +80,19 @@ function(assay_fuzz name)
   if(ASSAY_FUZZ)
     add_executable(${name} ${ARG_SOURCES})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(assay_fuzzers ${name})
+    set(found "${CMAKE_BINARY_DIR}/fuzz-corpus/${name}")
+    file(MAKE_DIRECTORY "${found}")
+    set(dictionary)
+    if(EXISTS "${CMAKE_SOURCE_DIR}/fuzz/${name}.dict")
+      set(dictionary "-dict=${CMAKE_SOURCE_DIR}/fuzz/${name}.dict")
+    endif()
+    add_test(NAME fuzz_run.${name}
+      COMMAND ${name} -max_total_time=${ASSAY_FUZZ_SECONDS} -seed=1 -timeout=10 -rss_limit_mb=2048
+        -print_final_stats=1 "-artifact_prefix=${CMAKE_BINARY_DIR}/fuzz-failure-${name}-" ${dictionary}
+        "${found}" "${corpus}")
+    math(EXPR limit "${ASSAY_FUZZ_SECONDS} + 120")
+    set_tests_properties(fuzz_run.${name} PROPERTIES TIMEOUT ${limit})
   else()
     add_executable(${name} ${ARG_SOURCES} "${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc")
     add_test(NAME fuzz_replay.${name} COMMAND ${name} "${corpus}")
