@@ -54,7 +54,7 @@ BANNED = (
      "bad input is an error (return Fail), a broken invariant an Error of code kInternal; static_assert is fine."),
     ("sleep", r"\bsleep_(?:for|until)\b|(?<![\w.>])(?:u|nano)?sleep\s*\(", is_test,
      "tests do not sleep; wait on a std::latch, std::barrier or condition variable."),
-    ("thread-local", r"\bthread_local\b", _everywhere, "pass the object that holds the state to whom needs it."),
+    ("thread-local", r"\bthread_local\b", _outside_tests, "pass the object that holds the state to whom needs it."),
     ("endl", r"\bstd::endl\b", _everywhere, "write '\\n'; flush where a flush is meant."),
     ("pragma-once", r"#\s*pragma\s+once\b", _everywhere, "use an include guard named after the path."),
     ("delete", r"(?<!=)(?<!= )(?<!operator )\bdelete\b(?!\s*;\s*$)(?=[\s\[])", _outside_tests,
