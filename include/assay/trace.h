@@ -56,35 +56,36 @@ std::optional<Refusal> ParseRefusal(std::string_view text);
 // certain from possible.
 struct BufferAccess {
   Access access = Access::kRead;
-  BufferId buffer;
-  ByteRange range;
+  BufferId buffer = {};
+  ByteRange range = {};
   bool exact = true;
   bool operator==(const BufferAccess&) const = default;
 };
 
 // The events, in the terms of docs/trace-format.md. One line of the file each.
 struct MetaEvent {
-  std::string key, value;
+  std::string key = {};
+  std::string value = {};
   bool operator==(const MetaEvent&) const = default;
 };
 struct BufferEvent {
-  BufferId buffer;
+  BufferId buffer = {};
   uint64_t size_bytes = 0;
   BufferKind kind = BufferKind::kOther;
-  std::string label;   // Empty: none.
-  std::string digest;  // Of the contents, lower-case hex; empty: none.
+  std::string label = {};   // Empty: none.
+  std::string digest = {};  // Of the contents, lower-case hex; empty: none.
   bool operator==(const BufferEvent&) const = default;
 };
 struct FreeEvent {
-  BufferId buffer;
+  BufferId buffer = {};
   bool operator==(const FreeEvent&) const = default;
 };
 struct KernelEvent {
-  KernelId kernel;
-  std::string name;
-  std::string digest;  // Of the code and its specialisation, lower-case hex.
-  Extent3 workgroup;
-  std::string spec;           // Specialisation as "name=value,..." sorted by name; empty: none.
+  KernelId kernel = {};
+  std::string name = {};
+  std::string digest = {};  // Of the code and its specialisation, lower-case hex.
+  Extent3 workgroup = {};
+  std::string spec = {};      // Specialisation as "name=value,..." sorted by name; empty: none.
   uint32_t shared_bytes = 0;  // Static shared memory.
   bool operator==(const KernelEvent&) const = default;
 };
@@ -92,11 +93,11 @@ struct BeginEvent {
   bool operator==(const BeginEvent&) const = default;
 };
 struct DispatchEvent {
-  KernelId kernel;
-  Extent3 grid;
+  KernelId kernel = {};
+  Extent3 grid = {};
   uint32_t shared_bytes = 0;  // Dynamic shared memory.
-  std::vector<std::byte> args;
-  std::vector<BufferAccess> accesses;
+  std::vector<std::byte> args = {};
+  std::vector<BufferAccess> accesses = {};
   bool operator==(const DispatchEvent&) const = default;
 };
 struct BarrierEvent {
@@ -109,13 +110,13 @@ struct WaitEvent {
   bool operator==(const WaitEvent&) const = default;
 };
 struct HostWriteEvent {
-  BufferId buffer;
-  ByteRange range;
+  BufferId buffer = {};
+  ByteRange range = {};
   bool operator==(const HostWriteEvent&) const = default;
 };
 struct HostReadEvent {
-  BufferId buffer;
-  ByteRange range;
+  BufferId buffer = {};
+  ByteRange range = {};
   bool operator==(const HostReadEvent&) const = default;
 };
 struct RefusedEvent {
@@ -182,48 +183,53 @@ class BufferNamer final : public LoadObserver {
 struct WriterOptions {
   int version = kCurrentVersion;
   // Facts that are the same on every run; no time, place, thread or machine.
-  std::map<std::string, std::string> meta;
+  std::map<std::string, std::string> meta = {};
 };
 
 // What a dispatch looks like to the writer: everything borrowed for the call. Buffers are named by
 // key.
 struct DispatchRecord {
   struct Binding {
-    uint64_t buffer_key;
-    ByteRange range;
-    Access access;
+    uint64_t buffer_key = 0;
+    ByteRange range = {};
+    Access access = Access::kRead;
     bool exact = true;
   };
   uint64_t kernel_key = 0;
-  Extent3 grid;
+  Extent3 grid = {};
   uint32_t shared_bytes = 0;
-  std::span<const std::byte> args;
-  std::span<const Binding> bindings;
+  std::span<const std::byte> args = {};
+  std::span<const Binding> bindings = {};
 };
 
 struct BufferRecord {
   uint64_t size_bytes = 0;
   BufferKind kind = BufferKind::kOther;
-  std::string_view label;
-  std::string_view digest;
+  std::string_view label = {};
+  std::string_view digest = {};
 };
 
 struct KernelRecord {
-  std::string_view name;
-  std::string_view digest;
-  Extent3 workgroup;
-  std::string_view spec;
+  std::string_view name = {};
+  std::string_view digest = {};
+  Extent3 workgroup = {};
+  std::string_view spec = {};
   uint32_t shared_bytes = 0;
 };
+
+class Sink;  // src/trace/sink.h
 
 // Writes one trace. The first failure sticks and Close() returns it; the destructor abandons a
 // trace that was not closed. The file appears under its name only when Close() succeeds: it is
 // written beside it and renamed, so an older file stays whole when the disk fills up. A name that
 // ends in `.zst` is compressed on the way.
 //
-// Threads: buffer, host-access and load calls may come from any thread; events made inside a job of
-// a load are put in job order when the load ends. Each open command buffer is used by one thread.
-// Kernels, Wait and Close: the session's thread.
+// Threads: every call may come from any thread, but for Close; each open command buffer is used by
+// one thread at a time. What is called inside a job of a load is put in job order when the load
+// ends, and left out with its job (T5). What the session's own thread (the one that created the
+// writer) calls in no job is put where it comes. A call from anywhere else has no deterministic
+// place: it leaves no line and counts as refused (T7), as does a use of a buffer that has no name
+// when the use is put, which is then written `#?`.
 class TraceWriter final {
  public:
   static Result<std::unique_ptr<TraceWriter>> Create(const std::string& path,
@@ -231,6 +237,10 @@ class TraceWriter final {
   // Writes to a string owned by the caller, which must outlive the writer.
   static Result<std::unique_ptr<TraceWriter>> CreateInMemory(std::string* out,
                                                              const WriterOptions& options);
+  // Writes to any sink, in blocks of `block_bytes`.
+  static Result<std::unique_ptr<TraceWriter>> CreateOver(std::unique_ptr<Sink> sink,
+                                                         const WriterOptions& options,
+                                                         size_t block_bytes);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
@@ -238,11 +248,14 @@ class TraceWriter final {
   // The load scopes; hand it to InOrder.
   LoadObserver* load_observer();
 
+  // A key stands for one buffer from BufferMade to BufferFreed, or to the next BufferMade with it.
+  // A key that stands for none is an error that Close() returns.
   void BufferMade(uint64_t key, const BufferRecord& record);
   void BufferFreed(uint64_t key);
   void HostWrite(uint64_t key, ByteRange range);
   void HostRead(uint64_t key, ByteRange range);
-  // Declares the pipeline behind `key`; its line is written at its first dispatch.
+  // Declares the pipeline behind `key`. Its line stands before the first command buffer that uses
+  // it; pipelines of the same content are one, whoever made them first.
   void KernelMade(uint64_t key, const KernelRecord& record);
 
   // The events of one command buffer, gathered apart and written together at Commit.
@@ -265,7 +278,7 @@ class TraceWriter final {
   void Wait();
 
   // Writes the refusals and the end line, and moves the file to its name. Further calls are
-  // ignored.
+  // ignored; a further Close() returns the same. Error kInvalidArgument while a load runs.
   Status Close();
 
  private:

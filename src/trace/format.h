@@ -1,0 +1,206 @@
+// The bytes of a line: what FormatEvent and the writer's fast path share, so that the grammar of
+// docs/trace-format.md has one owner on the writing side (parse.h owns the reading side).
+//
+// The Put functions write at `p` without a bounds check and return the end; the callers reserve
+// the bound of the line first.
+#ifndef ASSAY_SRC_TRACE_FORMAT_H_
+#define ASSAY_SRC_TRACE_FORMAT_H_
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "assay/trace.h"
+
+namespace assay::trace {
+
+// A longer line is neither written nor, unless ReaderLimits says otherwise, read.
+inline constexpr uint64_t kMaxLineBytes = uint64_t{1} << 20;
+inline constexpr std::string_view kMagic = "assay-trace ";
+
+// A growing run of characters that is written through raw pointers.
+class TextBuffer {
+ public:
+  // Room for `bytes` more; the pointer is good until the next call.
+  char* Reserve(size_t bytes) {
+    if (capacity_ - size_ < bytes) Grow(bytes);
+    return data_.get() + size_;
+  }
+  // Takes over what was written from the pointer of Reserve up to `end`.
+  void CommitTo(const char* end) { size_ = static_cast<size_t>(end - data_.get()); }
+  void Append(std::string_view text) {
+    std::memcpy(Reserve(text.size()), text.data(), text.size());
+    size_ += text.size();
+  }
+  void Clear() { size_ = 0; }
+  size_t size() const { return size_; }
+  std::string_view text() const { return {data_.get(), size_}; }
+
+ private:
+  void Grow(size_t bytes);
+
+  std::unique_ptr<char[]> data_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+namespace format_internal {
+
+constexpr std::array<char, 200> MakeDecimalPairs() {
+  std::array<char, 200> pairs{};
+  for (size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}
+inline constexpr std::array<char, 200> kDecimalPairs = MakeDecimalPairs();
+
+constexpr std::array<char, 512> MakeHexPairs() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<char, 512> pairs{};
+  for (size_t i = 0; i < 256; ++i) {
+    pairs[2 * i] = kDigits[i >> 4];
+    pairs[2 * i + 1] = kDigits[i & 15];
+  }
+  return pairs;
+}
+inline constexpr std::array<char, 512> kHexPairs = MakeHexPairs();
+
+constexpr std::array<uint64_t, 20> MakePowersOfTen() {
+  std::array<uint64_t, 20> powers{};
+  uint64_t value = 1;
+  for (uint64_t& power : powers) {
+    power = value;
+    value *= 10;
+  }
+  return powers;
+}
+inline constexpr std::array<uint64_t, 20> kPowersOfTen = MakePowersOfTen();
+
+// 1233 / 4096 is log10(2) closely enough for 64 bits.
+inline size_t DecimalDigits(uint64_t value) {
+  const auto guess = static_cast<size_t>(std::bit_width(value | 1) * 1233) >> 12;
+  return guess + (value >= kPowersOfTen[guess] ? 1 : 0);
+}
+
+}  // namespace format_internal
+
+inline char* PutText(char* p, std::string_view text) {
+  std::memcpy(p, text.data(), text.size());
+  return p + text.size();
+}
+
+// At most 20 characters.
+inline char* PutDecimal(char* p, uint64_t value) {
+  using format_internal::kDecimalPairs;
+  if (value < 10) {
+    *p = static_cast<char>('0' + value);
+    return p + 1;
+  }
+  char* const end = p + format_internal::DecimalDigits(value);
+  char* q = end;
+  for (; value >= 100; value /= 100) {
+    q -= 2;
+    std::memcpy(q, &kDecimalPairs[2 * (value % 100)], 2);
+  }
+  if (value >= 10) {
+    std::memcpy(q - 2, &kDecimalPairs[2 * value], 2);
+  } else {
+    q[-1] = static_cast<char>('0' + value);
+  }
+  return end;
+}
+
+// Two characters a byte.
+inline char* PutHex(char* p, std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) {
+    std::memcpy(p, &format_internal::kHexPairs[2 * static_cast<size_t>(byte)], 2);
+    p += 2;
+  }
+  return p;
+}
+
+// `#n`, or `#?` for kUnnamedBuffer; at most 21 characters.
+inline char* PutBufferName(char* p, BufferId buffer) {
+  *p++ = '#';
+  if (buffer != kUnnamedBuffer) return PutDecimal(p, buffer.value());
+  *p++ = '?';
+  return p;
+}
+
+// `[begin,end)`; at most 43 characters.
+inline char* PutRange(char* p, ByteRange range) {
+  *p++ = '[';
+  p = PutDecimal(p, range.begin);
+  *p++ = ',';
+  p = PutDecimal(p, range.end);
+  *p++ = ')';
+  return p;
+}
+
+// `x,y,z`; at most 32 characters.
+inline char* PutExtent(char* p, const Extent3& extent) {
+  p = PutDecimal(p, extent.x);
+  *p++ = ',';
+  p = PutDecimal(p, extent.y);
+  *p++ = ',';
+  return PutDecimal(p, extent.z);
+}
+
+// What PutDispatchLine may need for its fixed part, and for one access.
+inline constexpr size_t kDispatchHeadBound = 96;
+inline constexpr size_t kAccessBound = 72;
+inline size_t DispatchBound(size_t arg_bytes, size_t accesses) {
+  return kDispatchHeadBound + 2 * arg_bytes + kAccessBound * accesses;
+}
+
+// Writes a dispatch line, newline included. `Binding` has range, access and exact;
+// put_kernel(p) writes `N` of `kN`, put_buffer(p, binding) writes the buffer's name.
+template <typename Binding, typename PutKernel, typename PutBuffer>
+char* PutDispatchLine(char* p, const Extent3& grid, uint32_t shared_bytes,
+                      std::span<const std::byte> args, std::span<const Binding> bindings,
+                      PutKernel&& put_kernel, PutBuffer&& put_buffer) {
+  p = PutText(p, "dispatch k");
+  p = put_kernel(p);
+  p = PutText(p, " grid=");
+  p = PutExtent(p, grid);
+  if (shared_bytes != 0) {
+    p = PutText(p, " shared=");
+    p = PutDecimal(p, shared_bytes);
+  }
+  if (!args.empty()) {
+    p = PutText(p, " args=");
+    p = PutHex(p, args);
+  }
+  for (const Binding& binding : bindings) {
+    *p++ = ' ';
+    if (Reads(binding.access)) *p++ = 'r';
+    if (Writes(binding.access)) *p++ = 'w';
+    p = put_buffer(p, binding);
+    p = PutRange(p, binding.range);
+    if (!binding.exact) *p++ = '?';
+  }
+  *p++ = '\n';
+  return p;
+}
+
+// The parts of lines behind the name, which the writer keeps until the name is known.
+// ` size=... kind=...` and so on, of a buffer line.
+std::string BufferBody(const BufferRecord& record);
+// ` name=... digest=...` and so on, of a kernel line.
+std::string KernelBody(const KernelRecord& record);
+std::string MetaLine(std::string_view key, std::string_view value);
+std::string RefusedLine(Refusal reason, uint64_t count);
+// The last line, without a newline.
+std::string EndLine(uint64_t lines, std::string_view digest);
+
+}  // namespace assay::trace
+
+#endif  // ASSAY_SRC_TRACE_FORMAT_H_

@@ -1,0 +1,370 @@
+#include "trace/writer_core.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trace/text.h"
+
+namespace assay::trace {
+namespace {
+
+// More than a name and the words around it take.
+constexpr size_t kLineSlack = 128;
+
+Error InvalidArgument(std::string_view subject, std::string message) {
+  return {ErrorCode::kInvalidArgument, std::string(subject), std::move(message)};
+}
+
+Error UnknownKey(std::string_view thing, uint64_t key) {
+  return InvalidArgument("", fmt::format("No {} is recorded under the key {:#x}.", thing, key));
+}
+
+Error BackwardRange(ByteRange range) {
+  return InvalidArgument("", fmt::format("A range to be recorded begins ({}) behind its end ({}).",
+                                         range.begin, range.end));
+}
+
+}  // namespace
+
+bool WriterCore::CheckLine(std::string_view what, const std::string& body) {
+  if (body.size() + kLineSlack <= kMaxLineBytes) return true;
+  file_->Fail(InvalidArgument("", fmt::format("The line of a {} ({} bytes) is longer than the "
+                                              "limit ({}).",
+                                              what, body.size(), kMaxLineBytes - kLineSlack)));
+  return false;
+}
+
+void WriterCore::BufferMade(uint64_t key, const BufferRecord& record) {
+  Item item{.kind = Item::Kind::kBuffer, .text = BufferBody(record) + "\n"};
+  const std::lock_guard lock(mutex_);
+  if (!Open()) return;
+  if (!record.digest.empty() && !IsHexDigest(record.digest)) {
+    file_->Fail(InvalidArgument(record.label, fmt::format("The digest \"{}\" of the buffer \"{}\" "
+                                                          "is not lower-case hex.",
+                                                          record.digest, record.label)));
+    return;
+  }
+  if (!CheckLine("buffer", item.text)) return;
+  if (names_.Find(key) != nullptr) epoch_.fetch_add(1, std::memory_order_release);
+  const Place place = names_.Here();
+  item.buffer = names_.Made(key);
+  if (item.buffer->refused()) {
+    item.buffer->line = BufferNamer::Slot::Line::kNever;
+    return;
+  }
+  Route(place, std::move(item));
+}
+
+void WriterCore::BufferFreed(uint64_t key) {
+  const std::lock_guard lock(mutex_);
+  if (!Open()) return;
+  epoch_.fetch_add(1, std::memory_order_release);
+  Item item{.kind = Item::Kind::kFree, .buffer = names_.Freed(key), .text = "\n"};
+  if (item.buffer == nullptr) return file_->Fail(UnknownKey("buffer", key));
+  // The end of a buffer that leaves no line leaves none either.
+  if (item.buffer->line == BufferNamer::Slot::Line::kNever) return;
+  Route(names_.Here(), std::move(item));
+}
+
+void WriterCore::HostAccess(std::string_view word, uint64_t key, ByteRange range) {
+  const std::lock_guard lock(mutex_);
+  if (!Open()) return;
+  if (range.begin > range.end) return file_->Fail(BackwardRange(range));
+  const BufferNamer::SlotRef slot = names_.Find(key);
+  if (slot == nullptr) return file_->Fail(UnknownKey("buffer", key));
+  std::array<char, 48> text;
+  Item item{.text = std::string(word)};
+  item.holes.push_back({.at = item.text.size(), .buffer = slot});
+  item.text.append(text.data(), PutRange(text.data(), range));
+  item.text += '\n';
+  Route(names_.Here(), std::move(item));
+}
+
+void WriterCore::KernelMade(uint64_t key, const KernelRecord& record) {
+  std::string body = KernelBody(record);
+  const std::lock_guard lock(mutex_);
+  if (!Open()) return;
+  if (!IsHexDigest(record.digest)) {
+    file_->Fail(InvalidArgument(record.name, fmt::format("The digest \"{}\" of the kernel \"{}\" "
+                                                         "is not lower-case hex.",
+                                                         record.digest, record.name)));
+    return;
+  }
+  if (!CheckLine("kernel", body)) return;
+  epoch_.fetch_add(1, std::memory_order_release);
+  std::shared_ptr<KernelEntry>& entry = kernels_by_body_[body];
+  if (entry == nullptr) {
+    entry = std::make_shared<KernelEntry>();
+    entry->body = std::move(body);
+  }
+  kernels_[key] = entry;
+}
+
+void WriterCore::Wait() {
+  const std::lock_guard lock(mutex_);
+  if (Open()) Route(names_.Here(), Item{.text = "wait\n"});
+}
+
+void WriterCore::Route(const Place& place, Item item) {
+  if (place.where == Place::Where::kJob) {
+    job_items_[place.job].push_back(std::move(item));
+  } else if (place.where == Place::Where::kNowhere && names_.refuses()) {
+    Refuse(place.reason);
+  } else {
+    Put(item);
+  }
+}
+
+void WriterCore::Put(const Item& item) {
+  using Line = BufferNamer::Slot::Line;
+  switch (item.kind) {
+    case Item::Kind::kBuffer: {
+      filled_.Clear();
+      char* p = filled_.Reserve(kLineSlack);
+      filled_.CommitTo(PutBufferName(PutText(p, "buffer "), *item.buffer->number()));
+      filled_.Append(item.text);
+      item.buffer->line = Line::kWritten;
+      break;
+    }
+    case Item::Kind::kFree: {
+      if (item.buffer->line == Line::kNever) return;
+      if (item.buffer->line == Line::kNotYet) return Refuse(Refusal::kOutsideJob);
+      filled_.Clear();
+      char* p = filled_.Reserve(kLineSlack);
+      filled_.CommitTo(PutBufferName(PutText(p, "free "), *item.buffer->number()));
+      filled_.Append(item.text);
+      break;
+    }
+    case Item::Kind::kUse:
+      file_->Append(FillHoles(item), item.lines);
+      return;
+  }
+  file_->Append(filled_.text(), item.lines);
+}
+
+std::string_view WriterCore::FillHoles(const Item& item) {
+  if (item.holes.empty()) return item.text;
+  for (const Hole& hole : item.holes) {
+    if (hole.kernel != nullptr) NumberKernel(hole.kernel.get());
+  }
+  filled_.Clear();
+  const std::string_view text = item.text;
+  size_t done = 0;
+  for (const Hole& hole : item.holes) {
+    filled_.Append(text.substr(done, hole.at - done));
+    done = hole.at;
+    char* p = filled_.Reserve(kLineSlack);
+    filled_.CommitTo(hole.kernel != nullptr ? PutDecimal(p, hole.kernel->id->value())
+                                            : PutBufferName(p, NameForUse(*hole.buffer)));
+  }
+  filled_.Append(text.substr(done));
+  return filled_.text();
+}
+
+BufferId WriterCore::NameForUse(const BufferNamer::Slot& buffer) {
+  using Line = BufferNamer::Slot::Line;
+  if (buffer.line == Line::kWritten) return *buffer.number();
+  // A refused buffer was counted when it was made; any other counts at each use.
+  if (buffer.line == Line::kNotYet) {
+    Refuse(Refusal::kOutsideJob);
+  } else if (!buffer.refused()) {
+    Refuse(Refusal::kStaleJob);
+  }
+  return kUnnamedBuffer;
+}
+
+void WriterCore::NumberKernel(KernelEntry* kernel) {
+  if (kernel->id) return;
+  kernel->id = KernelId(next_kernel_++);
+  std::array<char, 24> name;
+  std::string line = "kernel k";
+  line.append(name.data(), PutDecimal(name.data(), kernel->id->value()));
+  line += kernel->body;
+  line += '\n';
+  file_->Append(line, 1);
+}
+
+Status WriterCore::Close() {
+  const std::lock_guard lock(mutex_);
+  if (file_ == nullptr) return close_status_;
+  if (names_.AnyLoad()) {
+    file_->Fail(InvalidArgument("", "The trace was closed while a load was running."));
+  }
+  for (size_t i = 0; i < kRefusalCount; ++i) {
+    const uint64_t count = names_.refusals()[i] + refused_events_[i];
+    if (count > 0) file_->Append(RefusedLine(static_cast<Refusal>(i), count) + "\n", 1);
+  }
+  close_status_ = file_->Finish();
+  file_.reset();
+  return close_status_;
+}
+
+void WriterCore::Abandon() {
+  const std::lock_guard lock(mutex_);
+  file_.reset();
+}
+
+uint64_t WriterCore::OnLoadBegin(size_t /*job_count*/) {
+  const std::lock_guard lock(mutex_);
+  return names_.BeginLoad();
+}
+
+void WriterCore::OnJobBegin(uint64_t load, size_t job) {
+  const std::lock_guard lock(mutex_);
+  names_.BeginJob(load, job);
+}
+
+void WriterCore::OnJobEnd(uint64_t load, size_t job, bool ok) {
+  const std::lock_guard lock(mutex_);
+  names_.EndJob(load, job, ok);
+}
+
+void WriterCore::OnLoadEnd(uint64_t load) {
+  const std::lock_guard lock(mutex_);
+  const EndedLoad ended = names_.EndLoad(load);
+  if (!ended.had_places) return;
+  for (const auto& [job, items] : std::exchange(job_items_, {})) {
+    const bool kept = job < ended.lowest_failed_job;
+    for (const Item& item : items) {
+      if (!kept) {
+        if (item.kind == Item::Kind::kBuffer) item.buffer->line = BufferNamer::Slot::Line::kNever;
+      } else if (Open()) {
+        Put(item);
+      }
+    }
+  }
+}
+
+std::unique_ptr<GatheredCommands> WriterCore::Begin() {
+  std::unique_ptr<GatheredCommands> commands;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_commands_.empty()) {
+      commands = std::move(spare_commands_.back());
+      spare_commands_.pop_back();
+    }
+  }
+  if (commands == nullptr) commands = std::make_unique<GatheredCommands>();
+  commands->text.Clear();
+  commands->text.Append("begin\n");
+  commands->holes.clear();
+  commands->lines = 1;
+  commands->error.reset();
+  return commands;
+}
+
+void WriterCore::Dispatch(GatheredCommands* commands, const DispatchRecord& record) {
+  const size_t bound = DispatchBound(record.args.size(), record.bindings.size());
+  char* const start = commands->text.Reserve(bound);
+  const uint64_t epoch = epoch_.load(std::memory_order_acquire);
+  const char* const end = PutDispatchLine(
+      start, record.grid, record.shared_bytes, record.args, record.bindings,
+      [&](char* p) { return PutKernel(commands, p, record.kernel_key, epoch, start); },
+      [&](char* p, const DispatchRecord::Binding& binding) {
+        return PutBuffer(commands, p, binding, epoch, start);
+      });
+  commands->text.CommitTo(end);
+  ++commands->lines;
+  const auto line_bytes = static_cast<size_t>(end - start);
+  if (bound > kMaxLineBytes && line_bytes + kLineSlack > kMaxLineBytes) {
+    commands->error = InvalidArgument(
+        "", fmt::format("The line of a dispatch ({} bytes) is longer than the limit ({}).",
+                        line_bytes, kMaxLineBytes - kLineSlack));
+  }
+}
+
+char* WriterCore::PutBuffer(GatheredCommands* commands, char* p,
+                            const DispatchRecord::Binding& binding, uint64_t epoch,
+                            const char* start) {
+  if (binding.range.begin > binding.range.end) commands->error = BackwardRange(binding.range);
+  if (const auto number = commands->buffers.Find(binding.buffer_key, epoch)) {
+    return PutBufferName(p, BufferId(*number));
+  }
+  Lookup found = FindBuffer(binding.buffer_key);
+  if (found.number) {
+    commands->buffers.Set(binding.buffer_key, epoch, *found.number);
+    return PutBufferName(p, BufferId(*found.number));
+  }
+  if (found.hole.buffer == nullptr) {
+    commands->error = UnknownKey("buffer", binding.buffer_key);
+    return p;
+  }
+  found.hole.at = commands->text.size() + static_cast<size_t>(p - start);
+  commands->holes.push_back(std::move(found.hole));
+  return p;
+}
+
+char* WriterCore::PutKernel(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
+                            const char* start) {
+  if (const auto number = commands->kernels.Find(key, epoch)) return PutDecimal(p, *number);
+  Lookup found = FindKernel(key);
+  if (found.number) {
+    commands->kernels.Set(key, epoch, *found.number);
+    return PutDecimal(p, *found.number);
+  }
+  if (found.hole.kernel == nullptr) {
+    commands->error = UnknownKey("kernel", key);
+    return p;
+  }
+  found.hole.at = commands->text.size() + static_cast<size_t>(p - start);
+  commands->holes.push_back(std::move(found.hole));
+  return p;
+}
+
+WriterCore::Lookup WriterCore::FindBuffer(uint64_t key) {
+  const std::lock_guard lock(mutex_);
+  Lookup lookup;
+  BufferNamer::SlotRef slot = names_.Find(key);
+  if (slot == nullptr) return lookup;
+  if (slot->line == BufferNamer::Slot::Line::kWritten || slot->refused()) {
+    lookup.number = slot->number()->value();
+  } else {
+    lookup.hole.buffer = std::move(slot);
+  }
+  return lookup;
+}
+
+WriterCore::Lookup WriterCore::FindKernel(uint64_t key) {
+  const std::lock_guard lock(mutex_);
+  Lookup lookup;
+  const auto found = kernels_.find(key);
+  if (found == kernels_.end()) return lookup;
+  if (found->second->id) {
+    lookup.number = found->second->id->value();
+  } else {
+    lookup.hole.kernel = found->second;
+  }
+  return lookup;
+}
+
+void WriterCore::Barrier(GatheredCommands* commands) {
+  commands->text.Append("barrier\n");
+  ++commands->lines;
+}
+
+void WriterCore::Commit(std::unique_ptr<GatheredCommands> commands) {
+  commands->text.Append("commit\n");
+  ++commands->lines;
+  const std::lock_guard lock(mutex_);
+  if (Open()) {
+    const Place place = names_.Here();
+    if (commands->error) {
+      file_->Fail(*std::move(commands->error));
+    } else if (place.where == Place::Where::kSession && commands->holes.empty()) {
+      file_->Append(commands->text.text(), commands->lines);
+    } else {
+      Route(place, Item{.text = std::string(commands->text.text()),
+                        .holes = std::move(commands->holes),
+                        .lines = commands->lines});
+    }
+  }
+  spare_commands_.push_back(std::move(commands));
+}
+
+void WriterCore::Recycle(std::unique_ptr<GatheredCommands> commands) {
+  const std::lock_guard lock(mutex_);
+  spare_commands_.push_back(std::move(commands));
+}
+
+}  // namespace assay::trace
