@@ -30,7 +30,6 @@ class DeviceState;
 class SessionState;
 
 // --- Buffers
-// ---------------------------------------------------------------------------------------------------------
 
 struct BufferDesc {
   uint64_t size_bytes = 0;  // At least 1.
@@ -45,6 +44,10 @@ class BufferView;
 // last handle goes and no command buffer that binds it is in flight; dropping the last handle while
 // one is in flight is reported by the next Wait. Handles are cheap to copy and thread-compatible;
 // the default handle is empty.
+//
+// A command buffer is in flight from the first dispatch encoded into it until Wait has returned, or
+// Reset or destruction has abandoned it: not until the device happens to have finished it, so that
+// a program is told of its fault on every run.
 class Buffer {
  public:
   Buffer() = default;
@@ -94,7 +97,6 @@ class BufferView {
 };
 
 // --- Kernels
-// ---------------------------------------------------------------------------------------------------------
 
 struct KernelTag;
 using KernelId = StrongId<KernelTag>;
@@ -140,7 +142,6 @@ class KernelRegistry {
 };
 
 // --- Encoding
-// --------------------------------------------------------------------------------------------------------
 
 // One binding of a dispatch. `exact` is false where the kernel may touch fewer bytes than the view
 // (a row picked by data, say); ordering treats both alike, the trace tells them apart.
@@ -202,7 +203,11 @@ class Graph {
 // One stream of command buffers and the one owned encoder of each (E1, E2). The encoder opens at
 // the first dispatch of a command buffer and has a single release path, taken by Commit, Reset, a
 // failed call and destruction alike; nobody else can hold it. One thread at a time; many sessions
-// of one device may encode at once.
+// of one device may encode at once. Each session is a queue of its own: nothing orders the command
+// buffers of two sessions but a Wait between them.
+//
+// When the backend fails in the middle of a command buffer, the command buffer is abandoned and
+// every call but Wait repeats the failure until Reset, so that no half of it runs unnoticed.
 class Session final {
  public:
   ~Session();
@@ -215,16 +220,18 @@ class Session final {
   // Orders everything before it ahead of everything after it. With no open encoder it is neither
   // issued nor counted.
   Status Barrier();
-  // Hands the command buffer to the device. Without an open encoder it does nothing.
+  // Hands the command buffer to the device. Without an open encoder it does nothing. Error
+  // kCommandBuffer while the host maps bytes that it binds in conflict; it then stays open.
   Status Commit();
-  // Returns when all that was committed has finished. Reports device faults and buffers dropped in
-  // flight.
+  // Returns when all that was committed has finished; with nothing in flight it is neither issued
+  // nor counted. Reports device faults, buffers dropped in flight (kCommandBuffer) and, on a
+  // checked device, accesses that a dispatch did not declare (kInvalidArgument).
   Status Wait();
-  // Abandons the open command buffer; nothing of it runs.
+  // Abandons the open command buffer, or the capture; nothing of it runs.
   void Reset();
 
-  // From here to EndCapture dispatches and barriers go into a graph instead of the encoder. Error
-  // kCommandBuffer when already capturing.
+  // From here to EndCapture dispatches and barriers go into a graph instead of the encoder, and
+  // Commit and Wait are refused. Error kCommandBuffer when already capturing.
   Status BeginCapture();
   Result<Graph> EndCapture();
   // Encodes the graph's dispatches, with this session's barrier mode (manual barriers of the graph
@@ -241,7 +248,6 @@ class Session final {
 };
 
 // --- Device
-// ----------------------------------------------------------------------------------------------------------
 
 // What a backend says about itself; the same for every run on one machine.
 struct DeviceInfo {
@@ -250,15 +256,19 @@ struct DeviceInfo {
   uint64_t max_buffer_bytes = 0;
   uint64_t max_binding_bytes = 0;
   uint32_t max_constant_bytes = 0;
-  bool host_visible = false;  // Map works without a copy.
+  uint32_t max_shared_bytes = 0;  // Dynamic shared memory of one dispatch.
+  bool host_visible = false;      // Map works without a copy.
 };
 
 struct DeviceOptions {
-  bool checked = false;  // Poison recycled memory.
+  // Slow, for finding faults: memory that waits for reuse holds poison, and the backend verifies
+  // where it can that a dispatch touches only what it declares (E6); Wait reports what it found.
+  bool checked = false;
 };
 
 // Host access to a view's bytes for as long as it lives; counts as one host access of that kind in
-// the trace.
+// the trace. While it lives, a command buffer that binds these bytes in conflict cannot be
+// committed and the buffer cannot be released. When the device has gone, `bytes` is invalid.
 class HostMapping {
  public:
   HostMapping(HostMapping&&) noexcept;
@@ -269,9 +279,11 @@ class HostMapping {
  private:
   friend class Device;
   friend class DeviceState;
-  HostMapping(BufferView view, std::span<std::byte> bytes)
-      : view_(std::move(view)), bytes_(bytes) {}
+  HostMapping(BufferView view, Access access, std::span<std::byte> bytes)
+      : view_(std::move(view)), access_(access), bytes_(bytes) {}
+  void Unmap();
   BufferView view_;
+  Access access_ = Access::kRead;
   std::span<std::byte> bytes_;
 };
 
@@ -291,7 +303,8 @@ class Device final {
   // Errors: kInvalidArgument for size 0, kUnsupported over max_buffer_bytes, kAllocation.
   Result<Buffer> CreateBuffer(const BufferDesc& desc);
   // Makes a buffer over memory of the caller's (a mapped file), which must outlive it, page-aligned
-  // or not. kUnsupported on a device without host_visible.
+  // or not. Nobody may write to it, neither host nor kernel. kUnsupported on a device without
+  // host_visible.
   Result<Buffer> ImportHostMemory(const BufferDesc& desc, std::span<const std::byte> memory);
   Result<std::unique_ptr<Session>> CreateSession(const SessionOptions& options = {});
 
@@ -315,11 +328,13 @@ class Device final {
 };
 
 // --- Backends
-// --------------------------------------------------------------------------------------------------------
 
 struct BackendOptions {
-  int threads =
-      0;  // Worker threads of the cpu backend, the waiting host's included; 0: one for each core.
+  // Threads of the cpu backend, the host's inside Wait included; 0: one for each core. At most
+  // 1024.
+  int threads = 0;
+  // How long an idle thread of the cpu backend looks for work before it sleeps.
+  uint32_t spin_us = 20;
 };
 
 // The names that MakeBackend takes, in the order of src/gpu/backends.cc.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "assay/base.h"
 #include "assay/gpu.h"
@@ -21,9 +22,16 @@ class BackendBuffer {
   virtual ~BackendBuffer() = default;
 };
 
+struct BackendKernelInfo {
+  std::string name;
+  // Of the code that will run, specialisation and instruction set included; lower-case hex.
+  std::string digest;
+};
+
 class BackendKernel {
  public:
   virtual ~BackendKernel() = default;
+  virtual const BackendKernelInfo& info() const = 0;
 };
 
 // Identifies a committed command buffer; rises by one at each commit of a queue, from 1.
@@ -54,7 +62,9 @@ class BackendCommandBuffer {
   virtual Status EndEncoding() = 0;
 };
 
-// A stream of command buffers that run one after another, in the order of commit. One thread.
+// A stream of command buffers that run one after another, in the order of commit. Different queues
+// are not ordered against each other. One thread. Destroying it returns when nothing of it runs any
+// more; its command buffers are destroyed before it.
 class BackendQueue {
  public:
   virtual ~BackendQueue() = default;
@@ -62,16 +72,10 @@ class BackendQueue {
   virtual Result<std::unique_ptr<BackendCommandBuffer>> Begin() = 0;
   // Takes it over; on failure nothing of it runs.
   virtual Result<Serial> Commit(std::unique_ptr<BackendCommandBuffer> command_buffer) = 0;
-  // Returns when `serial` and all before it have finished.
+  // Returns when `serial` and all before it have finished. In checked mode it also reports the
+  // first false declaration of access that it found in them (E6), as kInvalidArgument, a code that
+  // it uses for nothing else; they have finished then as well.
   virtual Status Wait(Serial serial) = 0;
-  // The newest serial that has finished.
-  virtual Serial Completed() const = 0;
-};
-
-struct BackendKernelInfo {
-  std::string_view name;
-  // Of the code that will run, specialisation and instruction set included; lower-case hex.
-  std::string digest;
 };
 
 // Thread-safe, but for its destruction and for the objects above.
@@ -80,6 +84,10 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual DeviceInfo info() const = 0;
+
+  // Called once, before anything else is made: DeviceOptions::checked. A backend that cannot verify
+  // leaves it as it is; a decorator hands it on.
+  virtual void EnableChecks() {}
 
   // Zero-filled.
   virtual Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) = 0;

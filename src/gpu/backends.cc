@@ -1,0 +1,47 @@
+// The table of backends. A new backend adds one row.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "assay/gpu.h"
+
+#include "gpu/backend.h"
+#include "gpu/cpu/cpu_backend.h"
+#include "gpu/null/null_backend.h"
+
+namespace assay::gpu {
+namespace {
+
+struct BackendRow {
+  std::string_view name;
+  Result<std::unique_ptr<Backend>> (*make)(const BackendOptions& options);
+};
+
+constexpr std::array kBackends = {
+    BackendRow{"cpu", [](const BackendOptions& options) { return MakeCpuBackend(options); }},
+    BackendRow{"null",
+               [](const BackendOptions&) -> Result<std::unique_ptr<Backend>> {
+                 return MakeNullBackend();
+               }},
+};
+
+}  // namespace
+
+std::vector<std::string> BackendNames() {
+  std::vector<std::string> names;
+  for (const BackendRow& row : kBackends) names.emplace_back(row.name);
+  return names;
+}
+
+Result<std::unique_ptr<Backend>> MakeBackend(std::string_view name, const BackendOptions& options) {
+  std::string known;
+  for (const BackendRow& row : kBackends) {
+    if (row.name == name) return row.make(options);
+    if (!known.empty()) known += ", ";
+    known += row.name;
+  }
+  return Fail(ErrorCode::kNotFound, std::string(name),
+              fmt::format("No backend is called \"{}\"; the known ones are: {}.", name, known));
+}
+
+}  // namespace assay::gpu

@@ -1,0 +1,93 @@
+// A command buffer in the form in which the workers run it.
+#ifndef ASSAY_GPU_CPU_COMMAND_LIST_H_
+#define ASSAY_GPU_CPU_COMMAND_LIST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "assay/base.h"
+
+#include "gpu/cpu/cpu_kernel.h"
+
+namespace assay::gpu {
+
+// One range that a dispatch binds.
+struct CpuBinding {
+  std::byte* allocation = nullptr;  // The first byte of the buffer...
+  uint64_t allocation_bytes = 0;    // ... and its size.
+  ByteRange range;
+  Access access = Access::kRead;
+};
+
+struct CpuDispatch {
+  CpuWorkgroupFn run = nullptr;
+  std::string_view kernel_name;  // Lives as long as the kernel.
+  Extent3 grid;
+  uint32_t shared_bytes = 0;
+  uint32_t first_binding = 0;
+  uint32_t binding_count = 0;
+  uint32_t first_constant = 0;  // In units of the alignment of constants.
+  // How its workgroups are cut: chunk c of the dispatch runs workgroups [c * chunk_workgroups,
+  // ...).
+  uint32_t workgroups = 0;
+  uint32_t chunk_workgroups = 0;
+  uint32_t first_chunk = 0;  // Within its group.
+};
+
+// The dispatches between two barriers: one pool of chunks that may run in any order and at once.
+struct CpuGroup {
+  uint32_t first_dispatch = 0;
+  uint32_t dispatch_count = 0;
+  uint32_t chunks = 0;
+};
+
+// Filled by one thread, then run by many without change, then cleared and filled again; its memory
+// is kept, so that encoding allocates nothing once it has grown.
+class CommandList final {
+ public:
+  CommandList() = default;
+  CommandList(const CommandList&) = delete;
+  CommandList& operator=(const CommandList&) = delete;
+
+  // Workgroups are cut into at most `max_chunks` chunks. False when the group is full.
+  bool AddDispatch(const CpuDispatch& dispatch, std::span<const CpuBinding> bindings,
+                   std::span<const std::byte> constants, uint32_t max_chunks);
+  void AddBarrier() { group_open_ = false; }
+  // No more dispatches. A list without any gets one empty group, so that there is something to run.
+  void End();
+  void Clear();
+
+  std::span<const CpuGroup> groups() const { return groups_; }
+  std::span<const CpuDispatch> DispatchesOf(const CpuGroup& group) const {
+    return std::span(dispatches_).subspan(group.first_dispatch, group.dispatch_count);
+  }
+  std::span<const CpuBinding> BindingsOf(const CpuDispatch& dispatch) const {
+    return std::span(bindings_).subspan(dispatch.first_binding, dispatch.binding_count);
+  }
+  // As the kernel sees the dispatch.
+  CpuKernelArgs ArgsOf(const CpuDispatch& dispatch, std::span<std::byte> scratch) const;
+
+  // Runs chunk `chunk` of `group`. `scratch` is the calling thread's own and holds the largest
+  // shared_bytes.
+  void RunChunk(const CpuGroup& group, uint32_t chunk, std::span<std::byte> scratch) const;
+
+ private:
+  struct alignas(16) ConstantUnit {
+    std::byte bytes[16];
+  };
+
+  bool group_open_ = false;
+  std::vector<CpuGroup> groups_;
+  std::vector<CpuDispatch> dispatches_;
+  std::vector<CpuBinding> bindings_;
+  std::vector<std::byte*> binding_pointers_;  // As kernels see them, beside bindings_.
+  std::vector<uint64_t> binding_bytes_;
+  std::vector<ConstantUnit> constants_;
+};
+
+}  // namespace assay::gpu
+
+#endif  // ASSAY_GPU_CPU_COMMAND_LIST_H_

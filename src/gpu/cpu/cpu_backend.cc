@@ -1,0 +1,245 @@
+#include "gpu/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "gpu/cpu/command_list.h"
+#include "gpu/cpu/cpu_kernel.h"
+#include "gpu/cpu/memory.h"
+#include "gpu/cpu/worker_pool.h"
+
+namespace assay::gpu {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+constexpr uint32_t kSharedBytes = 256 << 10;
+// Enough chunks a thread that the last ones to finish are short, few enough that claiming them
+// costs nothing beside running them.
+constexpr uint32_t kChunksPerThread = 32;
+
+class CpuBuffer final : public BackendBuffer {
+ public:
+  // Over a block of `pool`'s, or, where that is null, over memory of the caller's.
+  CpuBuffer(MemoryPool* pool, std::byte* bytes, const BufferDesc& desc)
+      : pool_(pool), bytes_(bytes), size_bytes_(desc.size_bytes), label_(desc.label) {}
+  CpuBuffer(const CpuBuffer&) = delete;
+  CpuBuffer& operator=(const CpuBuffer&) = delete;
+  ~CpuBuffer() override {
+    if (pool_ != nullptr) pool_->Free(bytes_, size_bytes_, label_);
+  }
+  std::byte* bytes() const { return bytes_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  MemoryPool* pool_;
+  std::byte* bytes_;
+  uint64_t size_bytes_;
+  std::string label_;
+};
+
+class CpuBuiltKernel final : public BackendKernel {
+ public:
+  CpuBuiltKernel(BackendKernelInfo info, CpuWorkgroupFn code)
+      : info_(std::move(info)), run_(code) {}
+  const BackendKernelInfo& info() const override { return info_; }
+  CpuWorkgroupFn run() const { return run_; }
+
+ private:
+  BackendKernelInfo info_;
+  CpuWorkgroupFn run_;
+};
+
+// Command lists of one queue that wait to be filled again. Used by the queue's thread.
+using SpareLists = std::vector<std::unique_ptr<CommandList>>;
+
+class CpuCommandBuffer final : public BackendCommandBuffer {
+ public:
+  CpuCommandBuffer(std::unique_ptr<CommandList> list, uint32_t max_chunks, SpareLists* spare)
+      : list_(std::move(list)), max_chunks_(max_chunks), spare_(spare) {}
+  CpuCommandBuffer(const CpuCommandBuffer&) = delete;
+  CpuCommandBuffer& operator=(const CpuCommandBuffer&) = delete;
+  ~CpuCommandBuffer() override {
+    if (list_ != nullptr) spare_->push_back(std::move(list_));
+  }
+
+  Status Dispatch(const BackendDispatch& dispatch) override {
+    const auto* kernel = static_cast<const CpuBuiltKernel*>(dispatch.kernel);
+    CpuDispatch translated;
+    translated.run = kernel->run();
+    translated.kernel_name = kernel->info().name;
+    translated.grid = dispatch.grid;
+    translated.shared_bytes = dispatch.shared_bytes;
+    bindings_.clear();
+    for (const BackendBinding& binding : dispatch.bindings) {
+      const auto* buffer = static_cast<const CpuBuffer*>(binding.buffer);
+      bindings_.push_back({buffer->bytes(), buffer->size_bytes(), binding.range, binding.access});
+    }
+    if (!list_->AddDispatch(translated, bindings_, dispatch.constants, max_chunks_)) {
+      return Fail(ErrorCode::kCommandBuffer, std::string(translated.kernel_name),
+                  "The dispatches since the last barrier are too many to be scheduled together.");
+    }
+    return {};
+  }
+  Status Barrier() override {
+    list_->AddBarrier();
+    return {};
+  }
+  Status EndEncoding() override {
+    list_->End();
+    return {};
+  }
+
+  std::unique_ptr<CommandList> Take() { return std::move(list_); }
+
+ private:
+  std::unique_ptr<CommandList> list_;
+  uint32_t max_chunks_;
+  SpareLists* spare_;
+  std::vector<CpuBinding> bindings_;
+};
+
+class CpuQueue final : public BackendQueue {
+ public:
+  CpuQueue(std::unique_ptr<WorkerPool::Lane> lane, uint32_t max_chunks)
+      : max_chunks_(max_chunks), lane_(std::move(lane)) {}
+
+  Result<std::unique_ptr<BackendCommandBuffer>> Begin() override {
+    std::unique_ptr<CommandList> list;
+    if (spare_.empty()) {
+      list = std::make_unique<CommandList>();
+    } else {
+      list = std::move(spare_.back());
+      spare_.pop_back();
+      list->Clear();
+    }
+    return std::make_unique<CpuCommandBuffer>(std::move(list), max_chunks_, &spare_);
+  }
+
+  Result<Serial> Commit(std::unique_ptr<BackendCommandBuffer> command_buffer) override {
+    running_.push_back(static_cast<CpuCommandBuffer*>(command_buffer.get())->Take());
+    return lane_->Submit(running_.back().get());
+  }
+
+  Status Wait(Serial serial) override {
+    lane_->Wait(serial);
+    for (; finished_ < serial; ++finished_) {
+      spare_.push_back(std::move(running_.front()));
+      running_.pop_front();
+    }
+    return {};
+  }
+
+ private:
+  const uint32_t max_chunks_;
+  Serial finished_ = 0;
+  std::deque<std::unique_ptr<CommandList>> running_;  // From serial finished_ + 1.
+  SpareLists spare_;
+  std::unique_ptr<WorkerPool::Lane> lane_;  // Last, so that it ends before the lists it runs.
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(std::unique_ptr<WorkerPool> workers) : workers_(std::move(workers)) {}
+
+  DeviceInfo info() const override {
+    DeviceInfo info;
+    info.backend = "cpu";
+    info.name = fmt::format("cpu ({} threads)", workers_->threads());
+    info.max_buffer_bytes = uint64_t{1} << 46;
+    info.max_binding_bytes = info.max_buffer_bytes;
+    info.max_constant_bytes = 4096;
+    info.max_shared_bytes = kSharedBytes;
+    info.host_visible = true;
+    return info;
+  }
+
+  void EnableChecks() override { memory_.EnablePoison(); }
+
+  Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {
+    ASSAY_ASSIGN_OR_RETURN(std::byte* const bytes, memory_.Allocate(desc.size_bytes, desc.label));
+    return std::make_unique<CpuBuffer>(&memory_, bytes, desc);
+  }
+
+  Result<std::unique_ptr<BackendBuffer>> ImportHostMemory(
+      const BufferDesc& desc, std::span<const std::byte> memory) override {
+    // The front end refuses every write to it.
+    return std::make_unique<CpuBuffer>(nullptr, const_cast<std::byte*>(memory.data()), desc);
+  }
+
+  Result<std::unique_ptr<BackendKernel>> CreateKernel(const KernelDesc& desc) override {
+    const auto code = std::ranges::find(desc.code, kCpuCodeFormat, &KernelCode::format);
+    if (code == desc.code.end()) {
+      return Fail(ErrorCode::kUnsupported, std::string(desc.name),
+                  fmt::format("Kernel \"{}\" has no code in the format \"{}\" among its {}.",
+                              desc.name, kCpuCodeFormat, desc.code.size()));
+    }
+    if (code->data == nullptr || code->size_bytes != sizeof(CpuKernel)) {
+      return Fail(ErrorCode::kKernelCompile, std::string(desc.name),
+                  fmt::format("The cpu code ({} bytes) of kernel \"{}\" is not a kernel "
+                              "description ({} bytes).",
+                              code->size_bytes, desc.name, sizeof(CpuKernel)));
+    }
+    const auto* kernel = static_cast<const CpuKernel*>(code->data);
+    const std::string target(kernel->target());
+    const CpuWorkgroupFn run = kernel->resolve();
+    if (run == nullptr) {
+      return Fail(
+          ErrorCode::kKernelCompile, std::string(desc.name),
+          fmt::format("Kernel \"{}\" has no code for this processor ({}).", desc.name, target));
+    }
+    BackendKernelInfo info{std::string(desc.name),
+                           HexDigest(std::string(desc.source_digest) + target)};
+    return std::make_unique<CpuBuiltKernel>(std::move(info), run);
+  }
+
+  Result<std::unique_ptr<BackendQueue>> CreateQueue() override {
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool::Lane> lane, workers_->CreateLane());
+    const auto threads = static_cast<uint32_t>(workers_->threads());
+    return std::make_unique<CpuQueue>(std::move(lane),
+                                      threads == 1 ? 1 : threads * kChunksPerThread);
+  }
+
+  Status Write(BackendBuffer* buffer, uint64_t offset, std::span<const std::byte> bytes) override {
+    std::memcpy(static_cast<CpuBuffer*>(buffer)->bytes() + offset, bytes.data(), bytes.size());
+    return {};
+  }
+  Status Read(BackendBuffer* buffer, uint64_t offset, std::span<std::byte> bytes) override {
+    std::memcpy(bytes.data(), static_cast<CpuBuffer*>(buffer)->bytes() + offset, bytes.size());
+    return {};
+  }
+  Result<std::span<std::byte>> Map(BackendBuffer* buffer, ByteRange range, Access) override {
+    return std::span(static_cast<CpuBuffer*>(buffer)->bytes() + range.begin, range.size());
+  }
+  void Unmap(BackendBuffer*, ByteRange, Access) override {}
+
+ private:
+  MemoryPool memory_;
+  std::unique_ptr<WorkerPool> workers_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> MakeCpuBackend(const BackendOptions& options) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    return Fail(ErrorCode::kInvalidArgument, "cpu",
+                fmt::format("The number of threads ({}) of the cpu backend is not between 0 and "
+                            "{}.",
+                            options.threads, kMaxThreads));
+  }
+  const int cores =
+      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool> workers,
+                         WorkerPool::Create(options.threads == 0 ? cores : options.threads,
+                                            options.spin_us, kSharedBytes));
+  return std::make_unique<CpuBackend>(std::move(workers));
+}
+
+}  // namespace assay::gpu

@@ -1,0 +1,126 @@
+#include "gpu/cpu/memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace assay::gpu {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+uint64_t PhysicalBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+tl::unexpected<Error> NoMemory(uint64_t size_bytes, const std::string& label) {
+  return Fail(ErrorCode::kAllocation, label,
+              fmt::format("Memory for buffer \"{}\" ({} bytes) cannot be allocated; the machine "
+                          "has {} bytes.",
+                          label, size_bytes, PhysicalBytes()));
+}
+
+void FreeSmall(std::byte* block) { ::operator delete(block, kAlignment); }
+
+}  // namespace
+
+MemoryPool::~MemoryPool() {
+  for (const std::vector<Waiting>& blocks : waiting_) {
+    for (const Waiting& waiting : blocks) FreeSmall(waiting.block);
+  }
+}
+
+size_t MemoryPool::ClassOf(uint64_t size_bytes) {
+  const uint64_t rounded = std::bit_ceil(std::max(size_bytes, kSmallestBytes));
+  return static_cast<size_t>(std::countr_zero(rounded) - std::countr_zero(kSmallestBytes));
+}
+
+Result<std::byte*> MemoryPool::Allocate(uint64_t size_bytes, const std::string& label) {
+  // The system may promise more than it has and end the program later, when the pages are touched.
+  if (size_bytes > PhysicalBytes()) return NoMemory(size_bytes, label);
+  return size_bytes >= kLargeBytes ? AllocateLarge(size_bytes, label)
+                                   : AllocateSmall(size_bytes, label);
+}
+
+Result<std::byte*> MemoryPool::AllocateLarge(uint64_t size_bytes, const std::string& label) {
+  // One unit more than needed leaves room for an aligned start; what lies around it is unmapped.
+  const uint64_t wanted = RoundUp(size_bytes, kLargeBytes);
+  const uint64_t mapped = wanted + kLargeBytes;
+  void* const start =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return NoMemory(size_bytes, label);
+  std::byte* const first = static_cast<std::byte*>(start);
+  const uint64_t misaligned = reinterpret_cast<uintptr_t>(first) % kLargeBytes;
+  const uint64_t before = misaligned == 0 ? 0 : kLargeBytes - misaligned;
+  std::byte* const block = first + before;
+  if (before > 0) munmap(first, before);
+  munmap(block + wanted, mapped - before - wanted);
+  // Only advice: without huge pages everything works, a little slower.
+  madvise(block, wanted, MADV_HUGEPAGE);
+  return block;
+}
+
+Result<std::byte*> MemoryPool::AllocateSmall(uint64_t size_bytes, const std::string& label) {
+  const size_t size_class = ClassOf(size_bytes);
+  const uint64_t block_bytes = BytesOf(size_class);
+  Waiting reused{nullptr, {}};
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<Waiting>& blocks = waiting_[size_class];
+    if (!blocks.empty()) {
+      reused = std::move(blocks.back());
+      blocks.pop_back();
+      waiting_bytes_ -= block_bytes;
+    }
+  }
+  if (reused.block == nullptr) {
+    void* const fresh = ::operator new(block_bytes, kAlignment, std::nothrow);
+    if (fresh == nullptr) return NoMemory(size_bytes, label);
+    std::memset(fresh, 0, block_bytes);
+    return static_cast<std::byte*>(fresh);
+  }
+  if (poison_) {
+    const std::byte* const end = reused.block + block_bytes;
+    const std::byte* const written = std::find_if(reused.block, reused.block + block_bytes,
+                                                  [](std::byte value) { return value != kPoison; });
+    if (written != end) {
+      const auto offset = written - reused.block;
+      FreeSmall(reused.block);
+      return Fail(ErrorCode::kDevice, reused.label,
+                  fmt::format("Byte {} of buffer \"{}\" was written after the buffer's end.",
+                              offset, reused.label));
+    }
+  }
+  std::memset(reused.block, 0, block_bytes);
+  return reused.block;
+}
+
+void MemoryPool::Free(std::byte* block, uint64_t size_bytes, const std::string& label) {
+  if (size_bytes >= kLargeBytes) {
+    munmap(block, RoundUp(size_bytes, kLargeBytes));
+    return;
+  }
+  const size_t size_class = ClassOf(size_bytes);
+  const uint64_t block_bytes = BytesOf(size_class);
+  if (poison_) std::memset(block, static_cast<int>(kPoison), block_bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_bytes_ + block_bytes <= kMaxWaitingBytes) {
+      waiting_[size_class].push_back({block, label});
+      waiting_bytes_ += block_bytes;
+      return;
+    }
+  }
+  FreeSmall(block);
+}
+
+}  // namespace assay::gpu

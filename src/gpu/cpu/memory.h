@@ -1,0 +1,69 @@
+// Memory for the buffers of the cpu backend.
+#ifndef ASSAY_GPU_CPU_MEMORY_H_
+#define ASSAY_GPU_CPU_MEMORY_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "assay/base.h"
+
+namespace assay::gpu {
+
+// Hands out zero-filled blocks (E11). A block below 2 MiB comes from a small pool by size class and
+// is aligned to 64 bytes; a larger one is mapped by itself, aligned to 2 MiB and advised to use
+// huge pages, which the kernel fills with zeros. Thread-safe.
+//
+// A block goes through three states: in use, waiting for reuse, in use again. When poisoning is on
+// it holds kPoison while it waits, so that a stale reader sees neither old data nor zeros; and
+// whoever wrote to it meanwhile is found out when it is handed out again. It is cleared after that,
+// so a buffer starts with zeros either way.
+class MemoryPool final {
+ public:
+  static constexpr std::byte kPoison{0xA5};
+  static constexpr uint64_t kLargeBytes = uint64_t{2} << 20;
+
+  MemoryPool() = default;
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+  // Every block must have come back.
+  ~MemoryPool();
+
+  void EnablePoison() { poison_ = true; }
+
+  // Errors: kAllocation when the machine does not have the memory; kDevice when poison was
+  // overwritten while the block waited, naming the buffer it was.
+  Result<std::byte*> Allocate(uint64_t size_bytes, const std::string& label);
+  // `label` is the buffer that the block was, for the message.
+  void Free(std::byte* block, uint64_t size_bytes, const std::string& label);
+
+ private:
+  struct Waiting {
+    std::byte* block;
+    std::string label;
+  };
+  // Blocks of 64 << 0, 64 << 1, ... up to kLargeBytes.
+  static constexpr size_t kClasses = 16;
+  static constexpr uint64_t kSmallestBytes = 64;
+  // Above this much waiting memory, blocks go back to the system.
+  static constexpr uint64_t kMaxWaitingBytes = uint64_t{32} << 20;
+
+  static size_t ClassOf(uint64_t size_bytes);
+  static uint64_t BytesOf(size_t size_class) { return kSmallestBytes << size_class; }
+  Result<std::byte*> AllocateLarge(uint64_t size_bytes, const std::string& label);
+  Result<std::byte*> AllocateSmall(uint64_t size_bytes, const std::string& label);
+
+  bool poison_ = false;
+  std::mutex mutex_;
+  // Guarded by mutex_, as is the sum.
+  std::array<std::vector<Waiting>, kClasses> waiting_;
+  uint64_t waiting_bytes_ = 0;
+};
+
+}  // namespace assay::gpu
+
+#endif  // ASSAY_GPU_CPU_MEMORY_H_

@@ -1,0 +1,23 @@
+#include <utility>
+
+#include "assay/gpu.h"
+
+#include "gpu/session_state.h"
+
+namespace assay::gpu {
+
+Session::Session(std::unique_ptr<SessionState> state) : state_(std::move(state)) {}
+Session::~Session() = default;
+
+Status Session::Dispatch(const gpu::Dispatch& dispatch) { return state_->Dispatch(dispatch); }
+Status Session::Barrier() { return state_->Barrier(); }
+Status Session::Commit() { return state_->Commit(); }
+Status Session::Wait() { return state_->Wait(); }
+void Session::Reset() { state_->Reset(); }
+Status Session::BeginCapture() { return state_->BeginCapture(); }
+Result<Graph> Session::EndCapture() { return state_->EndCapture(); }
+Status Session::Replay(const Graph& graph) { return state_->Replay(graph); }
+const Counters& Session::counters() const { return state_->counters(); }
+BarrierMode Session::barrier_mode() const { return state_->barrier_mode(); }
+
+}  // namespace assay::gpu

@@ -1,0 +1,86 @@
+// The working half of a Session: validates, tracks, encodes.
+#ifndef ASSAY_GPU_SESSION_STATE_H_
+#define ASSAY_GPU_SESSION_STATE_H_
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/base.h"
+#include "assay/gpu.h"
+
+#include "gpu/access_tracker.h"
+#include "gpu/backend.h"
+#include "gpu/command_encoder.h"
+#include "gpu/device_state.h"
+#include "gpu/graph_state.h"
+
+namespace assay::gpu {
+
+// One thread, but for the counters, which the device reads from others.
+class SessionState final {
+ public:
+  SessionState(std::shared_ptr<DeviceState> device, std::unique_ptr<BackendQueue> queue,
+               const SessionOptions& options);
+  SessionState(const SessionState&) = delete;
+  SessionState& operator=(const SessionState&) = delete;
+  ~SessionState() { Close(); }
+
+  Status Dispatch(const gpu::Dispatch& dispatch);
+  Status Barrier();
+  Status Commit();
+  Status Wait();
+  void Reset();
+  Status BeginCapture();
+  Result<Graph> EndCapture();
+  Status Replay(const Graph& graph);
+
+  const Counters& counters() const { return counters_; }
+  BarrierMode barrier_mode() const { return options_.barriers; }
+
+  // Waits for what is in flight and gives up the queue; every later call reports kDevice.
+  void Close();
+
+ private:
+  Status CheckUsable() const;
+  Result<const KernelEntry*> FindKernel(KernelId id);
+  Status Validate(const gpu::Dispatch& dispatch, const KernelEntry** kernel);
+  Status ValidateBinding(const KernelEntry& kernel, size_t index, const Binding& binding) const;
+  // Of a dispatch that has been validated.
+  Status Encode(const gpu::Dispatch& dispatch, const KernelEntry& kernel);
+  Status Pin(const gpu::Dispatch& dispatch);
+  bool ConflictsSinceBarrier() const;
+  Status IssueBarrier();
+  // Abandons the command buffer after a failure of the backend, which later calls repeat.
+  Status FailEncoding(Error error);
+  // Ends the encoder, drops its command buffer and lets go of what it held.
+  void Abandon();
+  // Lets go of what `record` held. Returns the error of a buffer dropped in flight.
+  Status Retire(CommandRecord* record);
+
+  std::shared_ptr<DeviceState> device_;
+  SessionOptions options_;
+  Counters counters_;
+  std::unique_ptr<BackendQueue> queue_;  // Null once closed.
+
+  CommandEncoder encoder_;
+  std::optional<Error> failure_;             // Of the open command buffer; sticks until Reset.
+  std::unique_ptr<CommandRecord> recorded_;  // Of the open command buffer; never null.
+  AccessTracker tracker_;                    // In automatic mode only.
+  std::deque<std::unique_ptr<CommandRecord>> in_flight_;
+  std::vector<std::unique_ptr<CommandRecord>> spare_records_;
+
+  // By allocation index: the number of the command buffer that last pinned it.
+  std::vector<uint64_t> pinned_by_;
+  uint64_t command_buffer_number_ = 1;
+  // By kernel id; spares the lookup its lock.
+  std::vector<const KernelEntry*> kernels_;
+  std::vector<BackendBinding> bindings_;   // Of the dispatch being encoded.
+  std::unique_ptr<Graph::State> capture_;  // While capturing.
+};
+
+}  // namespace assay::gpu
+
+#endif  // ASSAY_GPU_SESSION_STATE_H_
