@@ -35,7 +35,8 @@ function(assay_library name)
 endfunction()
 
 # assay_test(NAME SOURCES a_test.cc... DEPS lib... [LABELS label...]): one gtest binary, each case a CTest test of
-# its own, named "<Suite>.<Case>". Label "tsan" puts it into the thread-sanitizer run as well.
+# its own, named "<Suite>.<Case>". Label "tsan" puts it into the thread-sanitizer run as well. Property tests get a
+# fixed seed, so that a run of CTest repeats.
 function(assay_test name)
   if(NOT ASSAY_DEVELOPER_MODE OR ASSAY_FUZZ)
     return()
@@ -46,9 +47,11 @@ function(assay_test name)
   target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   include(GoogleTest)
   if(ARG_LABELS)
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300
+      ENVIRONMENT "RC_PARAMS=seed=1")
   else()
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300
+      ENVIRONMENT "RC_PARAMS=seed=1")
   endif()
   if("tsan" IN_LIST ARG_LABELS)
     add_dependencies(assay_tsan_tests ${name})

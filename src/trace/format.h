@@ -3,8 +3,8 @@
 //
 // The Put functions write at `p` without a bounds check and return the end; the callers reserve
 // the bound of the line first.
-#ifndef ASSAY_SRC_TRACE_FORMAT_H_
-#define ASSAY_SRC_TRACE_FORMAT_H_
+#ifndef ASSAY_TRACE_FORMAT_H_
+#define ASSAY_TRACE_FORMAT_H_
 
 #include <array>
 #include <bit>
@@ -62,32 +62,47 @@ constexpr std::array<char, 200> MakeDecimalPairs() {
 }
 inline constexpr std::array<char, 200> kDecimalPairs = MakeDecimalPairs();
 
-constexpr std::array<char, 512> MakeHexPairs() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<char, 512> pairs{};
-  for (size_t i = 0; i < 256; ++i) {
-    pairs[2 * i] = kDigits[i >> 4];
-    pairs[2 * i + 1] = kDigits[i & 15];
-  }
-  return pairs;
+// The last two, four and eight digits, with leading zeros.
+inline char* PutTwoDigits(char* p, uint32_t value) {
+  std::memcpy(p, &kDecimalPairs[2 * value], 2);
+  return p + 2;
 }
-inline constexpr std::array<char, 512> kHexPairs = MakeHexPairs();
-
-constexpr std::array<uint64_t, 20> MakePowersOfTen() {
-  std::array<uint64_t, 20> powers{};
-  uint64_t value = 1;
-  for (uint64_t& power : powers) {
-    power = value;
-    value *= 10;
-  }
-  return powers;
+inline char* PutFourDigits(char* p, uint32_t value) {
+  return PutTwoDigits(PutTwoDigits(p, value / 100), value % 100);
 }
-inline constexpr std::array<uint64_t, 20> kPowersOfTen = MakePowersOfTen();
+inline char* PutEightDigits(char* p, uint32_t value) {
+  return PutFourDigits(PutFourDigits(p, value / 10000), value % 10000);
+}
 
-// 1233 / 4096 is log10(2) closely enough for 64 bits.
-inline size_t DecimalDigits(uint64_t value) {
-  const auto guess = static_cast<size_t>(std::bit_width(value | 1) * 1233) >> 12;
-  return guess + (value >= kPowersOfTen[guess] ? 1 : 0);
+// A number below 10^4, and one below 10^8, without leading zeros.
+inline char* PutUpToFourDigits(char* p, uint32_t value) {
+  if (value >= 100) {
+    if (value < 1000) {
+      *p = static_cast<char>('0' + value / 100);
+      return PutTwoDigits(p + 1, value % 100);
+    }
+    return PutFourDigits(p, value);
+  }
+  if (value >= 10) return PutTwoDigits(p, value);
+  *p = static_cast<char>('0' + value);
+  return p + 1;
+}
+inline char* PutUpToEightDigits(char* p, uint32_t value) {
+  if (value < 10000) return PutUpToFourDigits(p, value);
+  return PutFourDigits(PutUpToFourDigits(p, value / 10000), value % 10000);
+}
+
+// The eight hex digits of four bytes, the first byte's first.
+inline char* PutHexOfFour(char* p, const std::byte* bytes) {
+  const auto at = [&](size_t i) { return std::to_integer<uint64_t>(bytes[i]); };
+  const uint64_t spread = at(0) | at(1) << 16 | at(2) << 32 | at(3) << 48;
+  const uint64_t nibbles = (spread >> 4 & 0x000F000F000F000F) | (spread & 0x000F000F000F000F) << 8;
+  // 6 more carries into the upper half exactly for a nibble above 9; the letters are 39 further.
+  const uint64_t letters = (nibbles + 0x0606060606060606) >> 4 & 0x0101010101010101;
+  uint64_t text = nibbles + 0x3030303030303030 + letters * ('a' - '0' - 10);
+  if constexpr (std::endian::native == std::endian::big) text = __builtin_bswap64(text);
+  std::memcpy(p, &text, 8);
+  return p + 8;
 }
 
 }  // namespace format_internal
@@ -99,30 +114,30 @@ inline char* PutText(char* p, std::string_view text) {
 
 // At most 20 characters.
 inline char* PutDecimal(char* p, uint64_t value) {
-  using format_internal::kDecimalPairs;
-  if (value < 10) {
-    *p = static_cast<char>('0' + value);
-    return p + 1;
-  }
-  char* const end = p + format_internal::DecimalDigits(value);
-  char* q = end;
-  for (; value >= 100; value /= 100) {
-    q -= 2;
-    std::memcpy(q, &kDecimalPairs[2 * (value % 100)], 2);
-  }
-  if (value >= 10) {
-    std::memcpy(q - 2, &kDecimalPairs[2 * value], 2);
+  using format_internal::PutEightDigits;
+  using format_internal::PutUpToEightDigits;
+  constexpr uint64_t kEightDigits = 100000000;
+  if (value < kEightDigits) return PutUpToEightDigits(p, static_cast<uint32_t>(value));
+  const uint64_t upper = value / kEightDigits;
+  if (upper < kEightDigits) {
+    p = PutUpToEightDigits(p, static_cast<uint32_t>(upper));
   } else {
-    q[-1] = static_cast<char>('0' + value);
+    p = PutUpToEightDigits(p, static_cast<uint32_t>(upper / kEightDigits));
+    p = PutEightDigits(p, static_cast<uint32_t>(upper % kEightDigits));
   }
-  return end;
+  return PutEightDigits(p, static_cast<uint32_t>(value % kEightDigits));
 }
 
 // Two characters a byte.
 inline char* PutHex(char* p, std::span<const std::byte> bytes) {
-  for (const std::byte byte : bytes) {
-    std::memcpy(p, &format_internal::kHexPairs[2 * static_cast<size_t>(byte)], 2);
-    p += 2;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  size_t done = 0;
+  for (; done + 4 <= bytes.size(); done += 4) {
+    p = format_internal::PutHexOfFour(p, &bytes[done]);
+  }
+  for (; done < bytes.size(); ++done) {
+    *p++ = kDigits[std::to_integer<size_t>(bytes[done] >> 4)];
+    *p++ = kDigits[std::to_integer<size_t>(bytes[done] & std::byte{15})];
   }
   return p;
 }
@@ -154,7 +169,8 @@ inline char* PutExtent(char* p, const Extent3& extent) {
   return PutDecimal(p, extent.z);
 }
 
-// What PutDispatchLine may need for its fixed part, and for one access.
+// What PutDispatchLine may need for its fixed part, and for one access, with room to write a name
+// 16 bytes at a time.
 inline constexpr size_t kDispatchHeadBound = 96;
 inline constexpr size_t kAccessBound = 72;
 inline size_t DispatchBound(size_t arg_bytes, size_t accesses) {
@@ -203,4 +219,4 @@ std::string EndLine(uint64_t lines, std::string_view digest);
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_FORMAT_H_
+#endif  // ASSAY_TRACE_FORMAT_H_

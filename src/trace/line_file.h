@@ -1,7 +1,7 @@
 // The lines of a trace on their way to a sink: cut into blocks of one size, counted and digested,
 // and ended by the line that says both.
-#ifndef ASSAY_SRC_TRACE_LINE_FILE_H_
-#define ASSAY_SRC_TRACE_LINE_FILE_H_
+#ifndef ASSAY_TRACE_LINE_FILE_H_
+#define ASSAY_TRACE_LINE_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -45,4 +45,4 @@ class LineFile final {
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_LINE_FILE_H_
+#endif  // ASSAY_TRACE_LINE_FILE_H_

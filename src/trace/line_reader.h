@@ -1,6 +1,6 @@
 // Cuts a source into lines in bounded memory and digests them as it goes.
-#ifndef ASSAY_SRC_TRACE_LINE_READER_H_
-#define ASSAY_SRC_TRACE_LINE_READER_H_
+#ifndef ASSAY_TRACE_LINE_READER_H_
+#define ASSAY_TRACE_LINE_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ class LineReader final {
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_LINE_READER_H_
+#endif  // ASSAY_TRACE_LINE_READER_H_

@@ -1,6 +1,6 @@
 // What must hold between the lines of a trace, beyond the grammar of each.
-#ifndef ASSAY_SRC_TRACE_LINE_RULES_H_
-#define ASSAY_SRC_TRACE_LINE_RULES_H_
+#ifndef ASSAY_TRACE_LINE_RULES_H_
+#define ASSAY_TRACE_LINE_RULES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -52,4 +52,4 @@ class LineRules final {
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_LINE_RULES_H_
+#endif  // ASSAY_TRACE_LINE_RULES_H_

@@ -3,8 +3,8 @@
 // One load at a time has places: the one that was begun while no other ran. A load begun while
 // another runs is nested, whichever thread began it, and what is made in it has no place. The map
 // from threads to their scopes is a member, so that two traces of one process do not meet.
-#ifndef ASSAY_SRC_TRACE_LOAD_SCOPES_H_
-#define ASSAY_SRC_TRACE_LOAD_SCOPES_H_
+#ifndef ASSAY_TRACE_LOAD_SCOPES_H_
+#define ASSAY_TRACE_LOAD_SCOPES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -72,4 +72,4 @@ class LoadScopes final {
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_LOAD_SCOPES_H_
+#endif  // ASSAY_TRACE_LOAD_SCOPES_H_

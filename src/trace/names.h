@@ -1,7 +1,7 @@
 // The rules that name buffers (T3..T8), without a lock: BufferNamer and the writer each own one
 // behind theirs.
-#ifndef ASSAY_SRC_TRACE_NAMES_H_
-#define ASSAY_SRC_TRACE_NAMES_H_
+#ifndef ASSAY_TRACE_NAMES_H_
+#define ASSAY_TRACE_NAMES_H_
 
 #include <array>
 #include <atomic>
@@ -87,4 +87,4 @@ class NameTable final {
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_NAMES_H_
+#endif  // ASSAY_TRACE_NAMES_H_

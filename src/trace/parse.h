@@ -3,8 +3,8 @@
 // Only the one form that FormatEvent writes is accepted, so that equal events are equal bytes: the
 // order of fields is fixed, a space separates them, numbers have no leading zero, hex is lower
 // case, and an empty value has no field.
-#ifndef ASSAY_SRC_TRACE_PARSE_H_
-#define ASSAY_SRC_TRACE_PARSE_H_
+#ifndef ASSAY_TRACE_PARSE_H_
+#define ASSAY_TRACE_PARSE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -38,4 +38,4 @@ bool ParseEndLine(std::string_view line, EndOfTrace* end, ParseFailure* failure)
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_PARSE_H_
+#endif  // ASSAY_TRACE_PARSE_H_

@@ -1,7 +1,7 @@
 // Where the bytes of a trace go: a file that appears whole or not at all, a string, and
 // compression on the way to either.
-#ifndef ASSAY_SRC_TRACE_SINK_H_
-#define ASSAY_SRC_TRACE_SINK_H_
+#ifndef ASSAY_TRACE_SINK_H_
+#define ASSAY_TRACE_SINK_H_
 
 #include <memory>
 #include <string>
@@ -32,4 +32,4 @@ Result<std::unique_ptr<Sink>> MakePathSink(const std::string& path);
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_SINK_H_
+#endif  // ASSAY_TRACE_SINK_H_

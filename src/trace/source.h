@@ -1,6 +1,6 @@
 // Where the bytes of a trace come from: a file or memory, decompressed where they are zstd.
-#ifndef ASSAY_SRC_TRACE_SOURCE_H_
-#define ASSAY_SRC_TRACE_SOURCE_H_
+#ifndef ASSAY_TRACE_SOURCE_H_
+#define ASSAY_TRACE_SOURCE_H_
 
 #include <cstddef>
 #include <memory>
@@ -29,4 +29,4 @@ Result<std::unique_ptr<Source>> OpenMemorySource(std::string_view bytes, const s
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_SOURCE_H_
+#endif  // ASSAY_TRACE_SOURCE_H_

@@ -4,8 +4,8 @@
 // other value is quoted. Inside quotes a backslash and a quote are escaped by a backslash; bytes
 // that are not UTF-8, controls, and the code points that end a line or turn its direction are
 // written \xhh, a byte each, in lower-case hex.
-#ifndef ASSAY_SRC_TRACE_TEXT_H_
-#define ASSAY_SRC_TRACE_TEXT_H_
+#ifndef ASSAY_TRACE_TEXT_H_
+#define ASSAY_TRACE_TEXT_H_
 
 #include <cstddef>
 #include <string>
@@ -37,4 +37,4 @@ QuotedEnd ParseQuoted(std::string_view text, size_t at, std::string* out);
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_TEXT_H_
+#endif  // ASSAY_TRACE_TEXT_H_

@@ -254,88 +254,95 @@ std::unique_ptr<GatheredCommands> WriterCore::Begin() {
   return commands;
 }
 
+void NameCache::Set(uint64_t key, uint64_t epoch, std::string_view name) {
+  if (epoch != epoch_) {
+    entries_.assign(entries_.size(), Entry());
+    used_ = 0;
+    epoch_ = epoch;
+  }
+  Entry entry{.key = key};
+  if (name.size() > entry.text.size()) return;
+  name.copy(entry.text.data(), name.size());
+  entry.length = static_cast<uint8_t>(name.size());
+  if (2 * (used_ + 1) > entries_.size()) {
+    const std::vector<Entry> old = std::exchange(entries_, std::vector<Entry>(2 * entries_.size()));
+    for (const Entry& kept : old) {
+      if (kept.length != 0) Insert(kept);
+    }
+  }
+  Insert(entry);
+  ++used_;
+}
+
+void NameCache::Insert(const Entry& entry) {
+  size_t i = IndexOf(entry.key);
+  while (entries_[i].length != 0) i = (i + 1) & (entries_.size() - 1);
+  entries_[i] = entry;
+}
+
 void WriterCore::Dispatch(GatheredCommands* commands, const DispatchRecord& record) {
   const size_t bound = DispatchBound(record.args.size(), record.bindings.size());
   char* const start = commands->text.Reserve(bound);
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
   const char* const end = PutDispatchLine(
       start, record.grid, record.shared_bytes, record.args, record.bindings,
-      [&](char* p) { return PutKernel(commands, p, record.kernel_key, epoch, start); },
+      [&](char* p) {
+        char* const known = commands->kernels.Put(p, record.kernel_key, epoch);
+        if (known != nullptr) [[likely]]
+          return known;
+        return LookUpKernel(commands, p, record.kernel_key, epoch, start);
+      },
       [&](char* p, const DispatchRecord::Binding& binding) {
-        return PutBuffer(commands, p, binding, epoch, start);
+        if (binding.range.begin > binding.range.end) [[unlikely]] {
+          commands->error = BackwardRange(binding.range);
+        }
+        char* const known = commands->buffers.Put(p, binding.buffer_key, epoch);
+        if (known != nullptr) [[likely]]
+          return known;
+        return LookUpBuffer(commands, p, binding.buffer_key, epoch, start);
       });
   commands->text.CommitTo(end);
   ++commands->lines;
   const auto line_bytes = static_cast<size_t>(end - start);
-  if (bound > kMaxLineBytes && line_bytes + kLineSlack > kMaxLineBytes) {
+  if (line_bytes + kLineSlack > kMaxLineBytes) [[unlikely]] {
     commands->error = InvalidArgument(
         "", fmt::format("The line of a dispatch ({} bytes) is longer than the limit ({}).",
                         line_bytes, kMaxLineBytes - kLineSlack));
   }
 }
 
-char* WriterCore::PutBuffer(GatheredCommands* commands, char* p,
-                            const DispatchRecord::Binding& binding, uint64_t epoch,
-                            const char* start) {
-  if (binding.range.begin > binding.range.end) commands->error = BackwardRange(binding.range);
-  if (const auto number = commands->buffers.Find(binding.buffer_key, epoch)) {
-    return PutBufferName(p, BufferId(*number));
-  }
-  Lookup found = FindBuffer(binding.buffer_key);
-  if (found.number) {
-    commands->buffers.Set(binding.buffer_key, epoch, *found.number);
-    return PutBufferName(p, BufferId(*found.number));
-  }
-  if (found.hole.buffer == nullptr) {
-    commands->error = UnknownKey("buffer", binding.buffer_key);
-    return p;
-  }
-  found.hole.at = commands->text.size() + static_cast<size_t>(p - start);
-  commands->holes.push_back(std::move(found.hole));
-  return p;
-}
-
-char* WriterCore::PutKernel(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
-                            const char* start) {
-  if (const auto number = commands->kernels.Find(key, epoch)) return PutDecimal(p, *number);
-  Lookup found = FindKernel(key);
-  if (found.number) {
-    commands->kernels.Set(key, epoch, *found.number);
-    return PutDecimal(p, *found.number);
-  }
-  if (found.hole.kernel == nullptr) {
-    commands->error = UnknownKey("kernel", key);
-    return p;
-  }
-  found.hole.at = commands->text.size() + static_cast<size_t>(p - start);
-  commands->holes.push_back(std::move(found.hole));
-  return p;
-}
-
-WriterCore::Lookup WriterCore::FindBuffer(uint64_t key) {
+char* WriterCore::LookUpBuffer(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
+                               const char* start) {
   const std::lock_guard lock(mutex_);
-  Lookup lookup;
   BufferNamer::SlotRef slot = names_.Find(key);
-  if (slot == nullptr) return lookup;
-  if (slot->line == BufferNamer::Slot::Line::kWritten || slot->refused()) {
-    lookup.number = slot->number()->value();
+  if (slot == nullptr) {
+    commands->error = UnknownKey("buffer", key);
+  } else if (slot->line == BufferNamer::Slot::Line::kWritten || slot->refused()) {
+    char* const end = PutBufferName(p, *slot->number());
+    commands->buffers.Set(key, epoch, {p, static_cast<size_t>(end - p)});
+    return end;
   } else {
-    lookup.hole.buffer = std::move(slot);
+    commands->holes.push_back(
+        {.at = commands->text.size() + static_cast<size_t>(p - start), .buffer = std::move(slot)});
   }
-  return lookup;
+  return p;
 }
 
-WriterCore::Lookup WriterCore::FindKernel(uint64_t key) {
+char* WriterCore::LookUpKernel(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
+                               const char* start) {
   const std::lock_guard lock(mutex_);
-  Lookup lookup;
   const auto found = kernels_.find(key);
-  if (found == kernels_.end()) return lookup;
-  if (found->second->id) {
-    lookup.number = found->second->id->value();
+  if (found == kernels_.end()) {
+    commands->error = UnknownKey("kernel", key);
+  } else if (found->second->id) {
+    char* const end = PutDecimal(p, found->second->id->value());
+    commands->kernels.Set(key, epoch, {p, static_cast<size_t>(end - p)});
+    return end;
   } else {
-    lookup.hole.kernel = found->second;
+    commands->holes.push_back(
+        {.at = commands->text.size() + static_cast<size_t>(p - start), .kernel = found->second});
   }
-  return lookup;
+  return p;
 }
 
 void WriterCore::Barrier(GatheredCommands* commands) {

@@ -4,13 +4,14 @@
 // and kernels go. An item of the session's thread is put at once. An item of a job is kept until
 // the load has ended, when its buffers have numbers, and put in job order. Putting an item fills
 // its holes.
-#ifndef ASSAY_SRC_TRACE_WRITER_CORE_H_
-#define ASSAY_SRC_TRACE_WRITER_CORE_H_
+#ifndef ASSAY_TRACE_WRITER_CORE_H_
+#define ASSAY_TRACE_WRITER_CORE_H_
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,30 +55,38 @@ struct Item {
   uint64_t lines = 1;
 };
 
-// What keys stood for when they were last looked up, so that a dispatch like an earlier one takes
-// no lock. An entry is good only in the epoch it was made in.
-template <size_t kEntries>
-class NumberCache final {
+// What keys stood for when they were last looked up, as text, so that a dispatch like an earlier
+// one takes no lock. An open table with linear probing; it holds for one epoch.
+class NameCache final {
  public:
-  std::optional<uint64_t> Find(uint64_t key, uint64_t epoch) const {
-    const Entry& entry = entries_[IndexOf(key)];
-    if (entry.key != key || entry.epoch != epoch) return std::nullopt;
-    return entry.number;
+  // Puts the name of `key` at `p`, where 16 bytes must be free; null when it is not known.
+  char* Put(char* p, uint64_t key, uint64_t epoch) const {
+    if (epoch != epoch_) return nullptr;
+    for (size_t i = IndexOf(key); entries_[i].length != 0; i = (i + 1) & (entries_.size() - 1)) {
+      if (entries_[i].key != key) continue;
+      std::memcpy(p, entries_[i].text.data(), sizeof entries_[i].text);
+      return p + entries_[i].length;
+    }
+    return nullptr;
   }
-  void Set(uint64_t key, uint64_t epoch, uint64_t number) {
-    entries_[IndexOf(key)] = {key, epoch, number};
-  }
+  // `key` must not be known. A name of more than 15 bytes is not kept.
+  void Set(uint64_t key, uint64_t epoch, std::string_view name);
 
  private:
   struct Entry {
     uint64_t key = 0;
-    uint64_t epoch = 0;  // Epochs begin at 1.
-    uint64_t number = 0;
+    std::array<char, 15> text{};
+    uint8_t length = 0;  // 0: the entry is free.
   };
-  static_assert((kEntries & (kEntries - 1)) == 0);
   // Fibonacci hashing: keys are addresses, whose low bits are alike.
-  static size_t IndexOf(uint64_t key) { return (key * 0x9E3779B97F4A7C15U) >> 40 & (kEntries - 1); }
-  std::array<Entry, kEntries> entries_{};
+  size_t IndexOf(uint64_t key) const {
+    return (key * 0x9E3779B97F4A7C15U) >> 32 & (entries_.size() - 1);
+  }
+  void Insert(const Entry& entry);
+
+  uint64_t epoch_ = 0;  // Epochs begin at 1.
+  size_t used_ = 0;
+  std::vector<Entry> entries_ = std::vector<Entry>(64);  // A power of two, at most half used.
 };
 
 // The lines of one command buffer from `begin` on, and what is needed to write them fast. Reused
@@ -87,8 +96,8 @@ struct GatheredCommands {
   std::vector<Hole> holes;
   uint64_t lines = 0;
   std::optional<Error> error;
-  NumberCache<1024> buffers;
-  NumberCache<64> kernels;
+  NameCache buffers;
+  NameCache kernels;
 };
 
 // Thread-safe.
@@ -118,18 +127,12 @@ class WriterCore final : public LoadObserver {
   void Recycle(std::unique_ptr<GatheredCommands> commands);
 
  private:
-  // A buffer or a kernel for a dispatch: its number, or a hole to be filled later, or neither when
-  // the key stands for nothing.
-  struct Lookup {
-    std::optional<uint64_t> number;
-    Hole hole;
-  };
-  Lookup FindBuffer(uint64_t key);
-  Lookup FindKernel(uint64_t key);
-  char* PutBuffer(GatheredCommands* commands, char* p, const DispatchRecord::Binding& binding,
-                  uint64_t epoch, const char* start);
-  char* PutKernel(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
-                  const char* start);
+  // Writes the name of a key that is not cached, or leaves a hole for it, or sets the error of a
+  // key that stands for nothing. `start` is where the line, which follows commands->text, begins.
+  char* LookUpBuffer(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
+                     const char* start);
+  char* LookUpKernel(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
+                     const char* start);
 
   // The rest is called with the mutex held.
   bool Open() const { return file_ != nullptr && file_->ok(); }
@@ -160,4 +163,4 @@ class WriterCore final : public LoadObserver {
 
 }  // namespace assay::trace
 
-#endif  // ASSAY_SRC_TRACE_WRITER_CORE_H_
+#endif  // ASSAY_TRACE_WRITER_CORE_H_

@@ -1,0 +1,149 @@
+// What a trace costs: a dispatch written, and a megabyte read. The program is a decode of a
+// 28-layer model: each token is one command buffer of ~340 dispatches whose weights stay the same
+// and whose constants and cache ranges move.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "assay/trace.h"
+
+#include "trace/sink.h"
+
+namespace assay::trace {
+namespace {
+
+constexpr size_t kLayers = 28;
+constexpr size_t kDispatchesALayer = 12;
+constexpr size_t kDispatchesAToken = kLayers * kDispatchesALayer;
+constexpr size_t kKernels = 10;
+constexpr uint64_t kKeyStep = 0x1c0;
+
+// The buffers of the program: seven weights and a cache a layer, and a handful of activations.
+class DecodeProgram {
+ public:
+  explicit DecodeProgram(TraceWriter* writer) : writer_(writer) {
+    for (size_t i = 0; i < kLayers * 8 + 8; ++i) {
+      writer_->BufferMade(Key(i), {.size_bytes = 4 << 20, .kind = BufferKind::kWeight});
+    }
+    for (size_t i = 0; i < kKernels; ++i) {
+      const std::string name = "kernel_" + std::to_string(i);
+      writer_->KernelMade(i, {.name = name, .digest = "5c1f", .workgroup = {64, 1, 1}});
+    }
+  }
+
+  void Token(uint32_t position) {
+    auto commands = writer_->BeginCommandBuffer();
+    for (size_t i = 0; i < kDispatchesAToken; ++i) {
+      const size_t layer = i / kDispatchesALayer;
+      const size_t op = i % kDispatchesALayer;
+      std::array<std::byte, 16> args{};
+      std::memcpy(args.data(), &position, sizeof position);
+      const uint64_t activation = kLayers * 8 + op % 8;
+      const std::array<DispatchRecord::Binding, 4> bindings = {{
+          {Key(layer * 8 + op % 7), {0, 4 << 20}, Access::kRead},
+          {Key(activation), {0, 4096}, Access::kRead},
+          {Key(layer * 8 + 7), {0, uint64_t{position} * 2048 + 2048}, Access::kRead},
+          {Key(kLayers * 8 + (op + 1) % 8), {0, 4096}, Access::kWrite},
+      }};
+      commands->Dispatch({.kernel_key = op % kKernels,
+                          .grid = {64, 1, 1},
+                          .args = args,
+                          .bindings = std::span(bindings).first(op % 3 == 0 ? 4 : 3)});
+      if (op % 2 == 1) commands->Barrier();
+    }
+    writer_->Commit(std::move(commands));
+    writer_->Wait();
+  }
+
+ private:
+  static uint64_t Key(size_t index) { return 0x7f0000000000 + index * kKeyStep; }
+
+  TraceWriter* writer_;
+};
+
+std::string TracePath(const char* name) {
+  return (std::filesystem::temp_directory_path() / name).string();
+}
+
+// Takes bytes and keeps none.
+class NoSink final : public Sink {
+ public:
+  Status Write(std::string_view bytes) override {
+    benchmark::DoNotOptimize(bytes.data());
+    return {};
+  }
+  Status Commit() override { return {}; }
+};
+
+void WriteTokens(benchmark::State& state, TraceWriter* writer) {
+  DecodeProgram program(writer);
+  uint32_t position = 0;
+  for (auto _ : state) program.Token(position++);
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kDispatchesAToken));
+  state.counters["s/dispatch"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * kDispatchesAToken),
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+// The processor's own share: format, look up and digest.
+void BM_WriteTokenToNothing(benchmark::State& state) {
+  auto writer = TraceWriter::CreateOver(std::make_unique<NoSink>(), {}, size_t{1} << 20).value();
+  WriteTokens(state, writer.get());
+}
+BENCHMARK(BM_WriteTokenToNothing);
+
+void BM_WriteTokenToFile(benchmark::State& state) {
+  auto writer = TraceWriter::Create(TracePath("trace_bench.trace"), {}).value();
+  WriteTokens(state, writer.get());
+}
+BENCHMARK(BM_WriteTokenToFile);
+
+void BM_WriteTokenToZstd(benchmark::State& state) {
+  auto writer = TraceWriter::Create(TracePath("trace_bench.trace.zst"), {}).value();
+  WriteTokens(state, writer.get());
+}
+BENCHMARK(BM_WriteTokenToZstd);
+
+// A trace of about 16 MB, or of one token when only a smoke test is wanted.
+std::string WrittenTrace(const std::string& path) {
+  auto writer = TraceWriter::Create(path, {}).value();
+  DecodeProgram program(writer.get());
+  const uint32_t tokens = std::getenv("ASSAY_BENCH_SMOKE") != nullptr ? 1 : 512;
+  for (uint32_t i = 0; i < tokens; ++i) program.Token(i);
+  if (!writer->Close()) std::abort();
+  return path;
+}
+
+void ReadTrace(benchmark::State& state, const char* name) {
+  const std::string path = WrittenTrace(TracePath(name));
+  uint64_t bytes = 0;
+  for (auto _ : state) {
+    auto reader = TraceReader::Open(path).value();
+    bytes = 0;
+    for (;;) {
+      const auto event = reader->Next();
+      if (!event.has_value()) {
+        state.SkipWithError(event.error().message().c_str());
+        return;
+      }
+      if (!event->has_value()) break;
+      bytes += reader->line().size() + 1;
+    }
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes));
+  std::filesystem::remove(path);
+}
+
+void BM_ReadPlain(benchmark::State& state) { ReadTrace(state, "trace_bench_read.trace"); }
+BENCHMARK(BM_ReadPlain)->Unit(benchmark::kMillisecond);
+
+void BM_ReadZstd(benchmark::State& state) { ReadTrace(state, "trace_bench_read.trace.zst"); }
+BENCHMARK(BM_ReadZstd)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace assay::trace
