@@ -275,13 +275,17 @@ class ProgramsTest(unittest.TestCase):
                           "  add_test(NAME never COMMAND never_test)\nendif()\n"
                           "add_executable(off_test src/off_test.cc)\nadd_test(NAME off COMMAND off_test)\n"
                           "set_tests_properties(off PROPERTIES DISABLED TRUE)\n"
+                          "add_executable(threads_test src/threads_test.cc)\nadd_test(NAME threads COMMAND threads_test)\n"
+                          "add_executable(raced_test src/raced_test.cc)\nadd_test(NAME raced COMMAND raced_test)\n"
+                          "add_custom_target(assay_tsan_tests)\nadd_dependencies(assay_tsan_tests raced_test)\n"
                           "add_test(NAME script COMMAND bash ${CMAKE_SOURCE_DIR}/tests/run.sh)\n",
     } | {f"{name}.cc": "int main() {}\n" for name in (
         "src/run_test", "src/built_test", "src/extra_test", "src/never_test", "src/off_test", "src/alone_test", "tests/case",
         "tests/alone", "fuzz/alone_fuzz")} | {
         "tests/run.sh": "", "tests/alone.sh": "", "tests/data/used.txt": "", "tests/data/alone.txt": "",
         "tests/golden/all/a.txt": "", "src/reader_test.cc": '// "used.txt" and "tests/golden/all/"\n',
-        "fuzz/corpus/nobody_fuzz/a": ""}
+        "fuzz/corpus/nobody_fuzz/a": "", "src/threads_test.cc": "#include <thread>\n",
+        "src/raced_test.cc": "#include <thread>\n"}
 
     def test_orphans(self):
         tree = self.tree(self.ORPHAN_TREE)
@@ -291,7 +295,7 @@ class ProgramsTest(unittest.TestCase):
         self.assertEqual(found, {
             "src/built_test.cc", "src/never_test.cc", "src/off_test.cc", "src/alone_test.cc", "src/reader_test.cc",
             "tests/alone.cc", "tests/alone.sh", "fuzz/alone_fuzz.cc", "tests/data/alone.txt", "fuzz/corpus/nobody_fuzz",
-            "CMakeLists.txt"})
+            "src/threads_test.cc", "CMakeLists.txt"})
 
     def test_no_presets_is_a_problem(self):
         self.assertEqual(len(list(presubmit.run_orphans(self.tree({".ci/run": "true\n"})))), 1)

@@ -38,11 +38,12 @@ def disabled(properties):
 class Build:
     """What one configured preset builds and runs."""
 
-    def __init__(self, preset, sources, artifacts, tests):
+    def __init__(self, preset, sources, artifacts, tests, threaded=()):
         self.preset = preset
         self.sources = sources      # Path of a source -> names of the executables it is in.
         self.artifacts = artifacts  # Name of an executable -> its file name.
         self.tests = tests          # Of CTest: (name, command words, properties).
+        self.threaded = threaded    # Names of the executables that the thread-sanitizer run builds.
 
     def runs(self, target):
         """CTest runs it: by a command, or as a gtest binary whose cases it will list once it is built."""
@@ -82,16 +83,18 @@ def read_build(root, folder, preset):
         model_name = json.load(file)["reply"]["codemodel-v2"]["jsonFile"]
     with open(os.path.join(reply, model_name), encoding="utf-8") as file:
         model = json.load(file)
-    sources, artifacts = {}, {}
+    sources, artifacts, threaded = {}, {}, set()
     for entry in model["configurations"][0]["targets"]:
         with open(os.path.join(reply, entry["jsonFile"]), encoding="utf-8") as file:
             target = json.load(file)
         if target["type"] == "EXECUTABLE":
             artifacts[target["name"]] = target["nameOnDisk"]
+        elif target["name"] == "assay_tsan_tests":
+            threaded = {d["id"].split("::")[0] for d in target.get("dependencies", [])}
         for source in target.get("sources", []):
             path = os.path.relpath(os.path.join(root, source["path"]), root)
             sources.setdefault(path, set()).add(target["name"])
-    return Build(preset, sources, artifacts, list(read_tests(os.path.join(folder, "CTestTestfile.cmake"))))
+    return Build(preset, sources, artifacts, list(read_tests(os.path.join(folder, "CTestTestfile.cmake"))), threaded)
 
 
 _BRACKET = r'\[(?P<fence>=*)\[(?P<bracketed>.*?)\](?P=fence)\]'
@@ -149,6 +152,7 @@ def orphans(tree, builds):
             if disabled(properties):
                 yield Problem("orphans", "CMakeLists.txt", 1, f"the test {name} of preset {build.preset} is disabled; "
                               "mend it or remove it.")
+    yield from _untold_threads(tree, builds)
     yield from _orphan_corpora(tree, builds)
     yield from _unused_data(tree)
 
@@ -165,6 +169,18 @@ def _orphan_source(path, builds, presets):
         targets = ", ".join(sorted({t for _, t in built}))
         yield Problem("orphans", path, 1, f"{targets} is built, but no CTest test of the presets that CI runs "
                       f"({presets}) runs it; add it with assay_test() or add_test().")
+
+
+def _untold_threads(tree, builds):
+    """A test that starts threads is in the thread-sanitizer run."""
+    for path in tree.paths:
+        if not path.endswith("_test.cc"):
+            continue
+        starts = [(n, q) for n, q in tree.includes(path) if q in ("<thread>", "<latch>", "<barrier>", "<future>")]
+        targets = {t for b in builds for t in b.sources.get(path, ())}
+        if starts and targets and not any(targets & set(b.threaded) for b in builds):
+            yield Problem("orphans", path, starts[0][0], f"{starts[0][1]} in a test without the label tsan; add LABELS tsan "
+                          f"to the assay_test() call of {', '.join(sorted(targets))}.")
 
 
 def _orphan_corpora(tree, builds):
