@@ -123,8 +123,8 @@ def _may_include_backend(path, backend, name):
     """gpu/{null,cpu,vulkan} are known to nobody but the table of backends and themselves."""
     if path.startswith(f"src/gpu/{backend}/") or path == "src/gpu/backends.cc":
         return True
-    if name == "gpu/cpu/cpu_kernel.h":
-        return re.match(r"src/kernels/.*cpu[^/]*$", path) is not None
+    if name == "gpu/cpu/cpu_kernel.h" and re.match(r"src/kernels/.*cpu[^/]*$", path):
+        return True
     return is_test(path) and path.startswith(("src/gpu/", "tests/", "bench/", "fuzz/"))
 
 
