@@ -1,0 +1,85 @@
+// The table of all kernels (kernels.cc): what is registered with a device, and where its code is.
+#ifndef ASSAY_KERNELS_KERNEL_TABLE_H_
+#define ASSAY_KERNELS_KERNEL_TABLE_H_
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "gpu/cpu/cpu_kernel.h"
+#include "kernels/simd/isa.h"
+
+namespace assay::kernels {
+
+// In the order of the table. The weight types of one op follow each other in the order F32, F16,
+// BF16, Q8_0, Q4_0.
+enum class KernelIndex : uint8_t {
+  kEmbeddingF32,
+  kEmbeddingF16,
+  kEmbeddingBF16,
+  kEmbeddingQ8_0,
+  kEmbeddingQ4_0,
+  kRmsNormF32,
+  kRmsNormQ8,
+  kRmsNormPlainF32,
+  kRmsNormPlainQ8,
+  kQuantizeF32,
+  kQuantizeQ8,
+  kMatMulF32,
+  kMatMulF16,
+  kMatMulBF16,
+  kMatMulQ8_0,
+  kMatMulQ4_0,
+  kMatMulAddF32,
+  kMatMulAddF16,
+  kMatMulAddBF16,
+  kMatMulAddQ8_0,
+  kMatMulAddQ4_0,
+  kMatMulByExpertF32,
+  kMatMulByExpertF16,
+  kMatMulByExpertBF16,
+  kMatMulByExpertQ8_0,
+  kMatMulByExpertQ4_0,
+  kHeadNorm,
+  kHeadNormPlain,
+  kHeadNormRope,
+  kHeadNormRopePlain,
+  kRope,
+  kKvAppendF32,
+  kKvAppendF16,
+  kAttentionF32ToF32,
+  kAttentionF32ToQ8,
+  kAttentionF16ToF32,
+  kAttentionF16ToQ8,
+  kSiluMulF32,
+  kSiluMulQ8,
+  kAdd,
+  kMul,
+  kRoute,
+  kWeightedSum,
+  kWeightedSumAdd,
+  kArgMax,
+  kCount,
+};
+
+struct KernelRow {
+  std::string_view name;  // Shown in the trace.
+  uint32_t binding_count = 0;
+  uint32_t constant_bytes = 0;
+  // The code for one instruction set; null where this build has none.
+  gpu::CpuWorkgroupFn (*pick)(Isa isa) = nullptr;
+  // What the cpu backend is given.
+  gpu::CpuKernel cpu;
+  // Of the op's sources, the shared ones, the compiler and its flags.
+  std::string_view source_digest;
+};
+
+// KernelIndex::kCount rows.
+std::span<const KernelRow> KernelTable();
+inline const KernelRow& RowOf(KernelIndex index) {
+  return KernelTable()[static_cast<size_t>(index)];
+}
+
+}  // namespace assay::kernels
+
+#endif  // ASSAY_KERNELS_KERNEL_TABLE_H_

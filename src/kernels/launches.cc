@@ -1,0 +1,161 @@
+// The launches of every op but the matrix products: grids from shapes alone.
+#include <algorithm>
+
+#include "kernels/activations.h"
+#include "kernels/argmax/argmax.h"
+#include "kernels/attention/attention.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/embedding/embedding.h"
+#include "kernels/head_norm_rope/head_norm_rope.h"
+#include "kernels/kv_append/kv_append.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/route/route.h"
+#include "kernels/silu_mul/silu_mul.h"
+#include "kernels/weight_types.h"
+#include "kernels/weighted_sum/weighted_sum.h"
+
+namespace assay::kernels {
+namespace {
+
+// Columns that one workgroup of an element-wise op takes: some microseconds of work, whole kQ8
+// blocks.
+constexpr uint32_t kCheapCols = 8192;
+constexpr uint32_t kExpCols = 2048;
+
+// The largest divisor of the query heads over one kv head that a workgroup may take.
+uint32_t AttentionHeadsPerGroup(uint32_t heads, uint32_t kv_heads) {
+  const uint32_t fan = heads / kv_heads;
+  uint32_t best = 1;
+  for (uint32_t n = 2; n <= std::min(fan, kAttentionMaxHeads); ++n) {
+    if (fan % n == 0) best = n;
+  }
+  return best;
+}
+
+}  // namespace
+
+Launch LaunchEmbedding(DType table_type, uint32_t table_rows, uint32_t cols, uint32_t tokens) {
+  const EmbeddingConstants c{.table_rows = table_rows, .cols = cols};
+  return MakeLaunch(WeightKernel(KernelIndex::kEmbeddingF32, table_type), c, {tokens, 1, 1});
+}
+
+Launch LaunchRmsNorm(uint32_t rows, uint32_t cols, float eps, bool has_weight,
+                     ActivationFormat out) {
+  const RmsNormConstants c{.cols = cols, .eps = eps, .has_weight = has_weight ? 1u : 0u};
+  const bool q8 = out == ActivationFormat::kQ8;
+  const KernelIndex kernel =
+      has_weight ? (q8 ? KernelIndex::kRmsNormQ8 : KernelIndex::kRmsNormF32)
+                 : (q8 ? KernelIndex::kRmsNormPlainQ8 : KernelIndex::kRmsNormPlainF32);
+  return MakeLaunch(kernel, c, {rows, 1, 1});
+}
+
+Launch LaunchQuantize(uint32_t rows, uint32_t cols, ActivationFormat out) {
+  const QuantizeConstants c{.cols = cols, .cols_per_group = std::min(cols, kCheapCols)};
+  return MakeLaunch(
+      out == ActivationFormat::kQ8 ? KernelIndex::kQuantizeQ8 : KernelIndex::kQuantizeF32, c,
+      {CeilDiv(cols, c.cols_per_group), rows, 1});
+}
+
+Launch LaunchHeadNorm(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps, bool has_weight) {
+  const HeadNormRopeConstants c{.cols = cols,
+                                .head_dim = head_dim,
+                                .eps = eps,
+                                .has_norm = 1,
+                                .has_weight = has_weight ? 1u : 0u};
+  return MakeLaunch(has_weight ? KernelIndex::kHeadNorm : KernelIndex::kHeadNormPlain, c,
+                    {rows, 1, 1});
+}
+
+Launch LaunchHeadNormRope(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps,
+                          bool has_weight, uint32_t first_position, float base) {
+  const HeadNormRopeConstants c{.cols = cols,
+                                .head_dim = head_dim,
+                                .first_position = first_position,
+                                .eps = eps,
+                                .base = base,
+                                .has_norm = 1,
+                                .has_weight = has_weight ? 1u : 0u,
+                                .has_rope = 1};
+  return MakeLaunch(has_weight ? KernelIndex::kHeadNormRope : KernelIndex::kHeadNormRopePlain, c,
+                    {rows, 1, 1}, head_dim * uint32_t{sizeof(float)});
+}
+
+Launch LaunchRope(uint32_t rows, uint32_t cols, uint32_t head_dim, uint32_t first_position,
+                  float base) {
+  const HeadNormRopeConstants c{.cols = cols,
+                                .head_dim = head_dim,
+                                .first_position = first_position,
+                                .base = base,
+                                .has_rope = 1};
+  return MakeLaunch(KernelIndex::kRope, c, {rows, 1, 1}, head_dim * uint32_t{sizeof(float)});
+}
+
+Launch LaunchKvAppend(DType cache_type, uint32_t rows, uint32_t cols) {
+  const KvAppendConstants c{.cols = cols};
+  return MakeLaunch(
+      cache_type == DType::kF16 ? KernelIndex::kKvAppendF16 : KernelIndex::kKvAppendF32, c,
+      {rows, 1, 1});
+}
+
+Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, uint32_t heads,
+                       uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale) {
+  const AttentionConstants c{.tokens = tokens,
+                             .heads = heads,
+                             .kv_heads = kv_heads,
+                             .head_dim = head_dim,
+                             .first_position = first_position,
+                             .heads_per_group = AttentionHeadsPerGroup(heads, kv_heads),
+                             .tokens_per_group = 1,
+                             .scale = scale};
+  const bool q8 = out == ActivationFormat::kQ8;
+  const KernelIndex kernel =
+      cache_type == DType::kF16
+          ? (q8 ? KernelIndex::kAttentionF16ToQ8 : KernelIndex::kAttentionF16ToF32)
+          : (q8 ? KernelIndex::kAttentionF32ToQ8 : KernelIndex::kAttentionF32ToF32);
+  return MakeLaunch(kernel, c, {heads / c.heads_per_group, CeilDiv(tokens, c.tokens_per_group), 1},
+                    q8 ? c.heads_per_group * head_dim * uint32_t{sizeof(float)} : 0);
+}
+
+bool AttentionWritesWholeBlocks(uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {
+  return AttentionHeadsPerGroup(heads, kv_heads) * head_dim % kQ8Block == 0;
+}
+
+Launch LaunchSiluMul(uint32_t rows, uint32_t cols, ActivationFormat out) {
+  const SiluMulConstants c{.cols = cols, .cols_per_group = std::min(cols, kExpCols)};
+  return MakeLaunch(
+      out == ActivationFormat::kQ8 ? KernelIndex::kSiluMulQ8 : KernelIndex::kSiluMulF32, c,
+      {CeilDiv(cols, c.cols_per_group), rows, 1});
+}
+
+Launch LaunchAdd(uint32_t count) {
+  const ElementwiseConstants c{.count = count, .per_group = std::min(count, kCheapCols)};
+  return MakeLaunch(KernelIndex::kAdd, c, {CeilDiv(count, c.per_group), 1, 1});
+}
+
+Launch LaunchMul(uint32_t count) {
+  Launch launch = LaunchAdd(count);
+  launch.kernel = KernelIndex::kMul;
+  return launch;
+}
+
+Launch LaunchRoute(uint32_t tokens, uint32_t experts, uint32_t used, bool normalise) {
+  const RouteConstants c{.experts = experts, .used = used, .normalise = normalise ? 1u : 0u};
+  return MakeLaunch(KernelIndex::kRoute, c, {tokens, 1, 1},
+                    CeilDiv(experts, 16) * 16 * uint32_t{sizeof(float)});
+}
+
+Launch LaunchWeightedSum(uint32_t tokens, uint32_t cols, uint32_t used, bool add_residual) {
+  const WeightedSumConstants c{.cols = cols,
+                               .used = used,
+                               .cols_per_group = std::min(cols, 1024u),
+                               .add_residual = add_residual ? 1u : 0u};
+  return MakeLaunch(add_residual ? KernelIndex::kWeightedSumAdd : KernelIndex::kWeightedSum, c,
+                    {CeilDiv(cols, c.cols_per_group), tokens, 1});
+}
+
+Launch LaunchArgMax(uint32_t rows, uint32_t cols) {
+  return MakeLaunch(KernelIndex::kArgMax, ArgMaxConstants{.cols = cols}, {rows, 1, 1});
+}
+
+}  // namespace assay::kernels

@@ -1,0 +1,54 @@
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/tile.h"
+#include "kernels/matmul/workgroup.h"
+#include "kernels/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/matmul/cpu_quant.cc"
+// Must come after HWY_TARGET_INCLUDE and ahead of highway.h.
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/simd/pick.h"
+#include "kernels/simd/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::kernels::HWY_NAMESPACE {
+#define ASSAY_VNNI 0
+#include "kernels/matmul/quant_tile.inc"
+#undef ASSAY_VNNI
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace assay::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_TARGET == HWY_AVX3
+ASSAY_BEFORE_VNNI()
+namespace assay::kernels::N_AVX3_VNNI {
+using namespace assay::kernels::N_AVX3;  // NOLINT(google-build-using-namespace)
+#define ASSAY_VNNI 1
+#include "kernels/matmul/quant_tile.inc"
+#undef ASSAY_VNNI
+}  // namespace assay::kernels::N_AVX3_VNNI
+ASSAY_AFTER_VNNI()
+#endif
+
+#if HWY_ONCE
+namespace assay::kernels {
+
+#if HWY_ARCH_X86
+#define ASSAY_QUANT_TILE_VNNI(TILE) &N_AVX3_VNNI::TILE
+#else
+#define ASSAY_QUANT_TILE_VNNI(TILE)
+#endif
+
+ASSAY_PICK_TILE_VNNI(PickMatMulQ8_0, DType::kQ8_0, MatMulWorkgroup, TileQ8_0,
+                     ASSAY_QUANT_TILE_VNNI(TileQ8_0));
+ASSAY_PICK_TILE_VNNI(PickMatMulQ4_0, DType::kQ4_0, MatMulWorkgroup, TileQ4_0,
+                     ASSAY_QUANT_TILE_VNNI(TileQ4_0));
+ASSAY_PICK_TILE_VNNI(PickMatMulByExpertQ8_0, DType::kQ8_0, MatMulByExpertWorkgroup, TileQ8_0,
+                     ASSAY_QUANT_TILE_VNNI(TileQ8_0));
+ASSAY_PICK_TILE_VNNI(PickMatMulByExpertQ4_0, DType::kQ4_0, MatMulByExpertWorkgroup, TileQ4_0,
+                     ASSAY_QUANT_TILE_VNNI(TileQ4_0));
+
+}  // namespace assay::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,477 @@
+// The operations: check, then encode one dispatch whose bindings are the exact bytes touched.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "assay/kernels.h"
+
+#include "kernels/activations.h"
+#include "kernels/argmax/argmax.h"
+#include "kernels/attention/attention.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/embedding/embedding.h"
+#include "kernels/head_norm_rope/head_norm_rope.h"
+#include "kernels/kv_append/kv_append.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul_by_expert/matmul_by_expert.h"
+#include "kernels/ops_check.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/route/route.h"
+#include "kernels/silu_mul/silu_mul.h"
+#include "kernels/weight_types.h"
+#include "kernels/weighted_sum/weighted_sum.h"
+
+namespace assay::kernels {
+namespace {
+
+constexpr uint64_t kInt32Bytes = sizeof(int32_t);
+
+gpu::Binding Read(const gpu::BufferView& view) { return {view, Access::kRead, true}; }
+gpu::Binding ReadSome(const gpu::BufferView& view) { return {view, Access::kRead, false}; }
+gpu::Binding Write(const gpu::BufferView& view) { return {view, Access::kWrite, true}; }
+gpu::Binding ReadWrite(const gpu::BufferView& view) { return {view, Access::kReadWrite, true}; }
+
+Status CheckEps(std::string_view op, float eps) {
+  if (eps >= 0.0f && std::isfinite(eps)) return {};
+  return Refuse(op, "eps", fmt::format("({}) is not a finite number of at least 0", eps));
+}
+
+// The highest position that a row takes, first + rows - 1, is a number of its own.
+Status CheckPositions(std::string_view op, uint32_t first_position, uint32_t rows) {
+  if (uint64_t{first_position} + rows <= std::numeric_limits<int32_t>::max()) return {};
+  return Refuse(op, "first_position",
+                fmt::format("({}) with {} rows passes the largest position ({})", first_position,
+                            rows, std::numeric_limits<int32_t>::max() - 1));
+}
+
+Status CheckHeads(std::string_view op, const Matrix& x, uint32_t head_dim) {
+  if (head_dim == 0 || x.cols % head_dim != 0) {
+    return Refuse(
+        op, "x",
+        fmt::format("has {} columns, which is not a multiple of head_dim ({})", x.cols, head_dim));
+  }
+  return {};
+}
+
+Status CheckHeadWeight(std::string_view op, const gpu::BufferView& weight, uint32_t head_dim,
+                       const Matrix& x) {
+  if (!weight) return {};
+  ASSAY_TRY(CheckView(op, "weight", weight, uint64_t{head_dim} * sizeof(float), sizeof(float)));
+  return CheckApart(op, "weight", weight, "x", x.view);
+}
+
+Status CheckRope(std::string_view op, uint32_t head_dim, uint32_t first_position, uint32_t rows,
+                 float base) {
+  if (head_dim % 2 != 0) {
+    return Refuse(op, "head_dim", fmt::format("({}) is odd, so that it has no pairs", head_dim));
+  }
+  if (!(base > 0.0f) || !std::isfinite(base)) {
+    return Refuse(op, "base", fmt::format("({}) is not a finite number above 0", base));
+  }
+  return CheckPositions(op, first_position, rows);
+}
+
+// A kv cache of f32 or f16 rows.
+Status CheckCache(std::string_view op, std::string_view name, const Matrix& cache) {
+  if (cache.type != DType::kF32 && cache.type != DType::kF16) {
+    return Refuse(op, name,
+                  fmt::format("has type {} where F32 or F16 is needed", DTypeName(cache.type)));
+  }
+  ASSAY_TRY(CheckWeights(op, name, cache));
+  if (cache.view.range().begin % DTypeBlockBytes(cache.type) != 0) {
+    return Refuse(op, name,
+                  fmt::format("begins at byte {} of its buffer, which is not a multiple "
+                              "of {}",
+                              cache.view.range().begin, DTypeBlockBytes(cache.type)));
+  }
+  return {};
+}
+
+Status CheckSameShape(std::string_view op, std::string_view name, uint32_t rows, uint32_t cols,
+                      std::string_view other, uint32_t other_rows, uint32_t other_cols) {
+  if (rows == other_rows && cols == other_cols) return {};
+  return Refuse(
+      op, name,
+      fmt::format("is {} x {} where {} is {} x {}", rows, cols, other, other_rows, other_cols));
+}
+
+// Rows [begin, begin + count) of a cache.
+Result<gpu::BufferView> CacheRows(const Matrix& cache, uint64_t begin, uint64_t count) {
+  const uint64_t row_bytes = WeightRowBytes(cache.type, cache.cols);
+  return cache.view.Slice(begin * row_bytes, count * row_bytes);
+}
+
+}  // namespace
+
+struct Ops::State {
+  gpu::Device* device = nullptr;
+  std::array<gpu::KernelId, static_cast<size_t>(KernelIndex::kCount)> ids;
+
+  Status Encode(gpu::Session& session, const Launch& launch,
+                std::span<const gpu::Binding> bindings) const {
+    return session.Dispatch({.kernel = ids[static_cast<size_t>(launch.kernel)],
+                             .bindings = bindings,
+                             .constants = launch.constant_span(),
+                             .grid = launch.grid,
+                             .shared_bytes = launch.shared_bytes});
+  }
+  Status Elementwise(gpu::Session& session, bool add, const Matrix& a, const Matrix& b,
+                     const Matrix& out) const;
+};
+
+Ops::Ops(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Ops::~Ops() = default;
+
+Result<std::unique_ptr<Ops>> Ops::Create(gpu::Device* device) {
+  const auto table = KernelTable();
+  if (!device->kernels().Get(table[0].name)) ASSAY_TRY(RegisterKernels(*device));
+  auto state = std::make_unique<State>();
+  state->device = device;
+  for (size_t i = 0; i < table.size(); ++i) {
+    ASSAY_ASSIGN_OR_RETURN(state->ids[i], device->kernels().Get(table[i].name));
+  }
+  return std::unique_ptr<Ops>(new Ops(std::move(state)));
+}
+
+ActivationFormat Ops::InputFormat(DType weight_type) const {
+  return IsQuantised(weight_type) ? ActivationFormat::kQ8 : ActivationFormat::kF32;
+}
+
+bool Ops::SupportsWeights(DType type) const { return type != DType::kI32; }
+
+Status Ops::Embedding(gpu::Session& session, const Matrix& table, const gpu::BufferView& ids,
+                      const Matrix& out) {
+  constexpr std::string_view kOp = "embedding";
+  ASSAY_TRY(CheckWeights(kOp, "table", table));
+  ASSAY_TRY(CheckF32(kOp, "out", out));
+  ASSAY_TRY(CheckSize(kOp, "out.cols", out.cols, "table.cols", table.cols));
+  ASSAY_TRY(CheckView(kOp, "ids", ids, out.rows * kInt32Bytes, kInt32Bytes));
+  ASSAY_TRY(CheckApart(kOp, "table", table.view, "out", out.view));
+  ASSAY_TRY(CheckApart(kOp, "ids", ids, "out", out.view));
+  return state_->Encode(session, LaunchEmbedding(table.type, table.rows, table.cols, out.rows),
+                        std::array{ReadSome(table.view), Read(ids), Write(out.view)});
+}
+
+Status Ops::RmsNorm(gpu::Session& session, const Matrix& x, const gpu::BufferView& weight,
+                    float eps, const Activations& out) {
+  constexpr std::string_view kOp = "rms_norm";
+  ASSAY_TRY(CheckF32(kOp, "x", x));
+  ASSAY_TRY(CheckActivations(kOp, "out", out));
+  ASSAY_TRY(CheckSameShape(kOp, "out", out.rows, out.cols, "x", x.rows, x.cols));
+  ASSAY_TRY(CheckEps(kOp, eps));
+  ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out.view));
+  const Launch launch = LaunchRmsNorm(x.rows, x.cols, eps, static_cast<bool>(weight), out.format);
+  if (!weight) {
+    return state_->Encode(session, launch, std::array{Read(x.view), Write(out.view)});
+  }
+  ASSAY_TRY(CheckView(kOp, "weight", weight, uint64_t{x.cols} * sizeof(float), sizeof(float)));
+  ASSAY_TRY(CheckApart(kOp, "weight", weight, "out", out.view));
+  return state_->Encode(session, launch, std::array{Read(x.view), Read(weight), Write(out.view)});
+}
+
+Status Ops::Quantize(gpu::Session& session, const Matrix& x, const Activations& out) {
+  constexpr std::string_view kOp = "quantize";
+  ASSAY_TRY(CheckF32(kOp, "x", x));
+  ASSAY_TRY(CheckActivations(kOp, "out", out));
+  ASSAY_TRY(CheckSameShape(kOp, "out", out.rows, out.cols, "x", x.rows, x.cols));
+  ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out.view));
+  return state_->Encode(session, LaunchQuantize(x.rows, x.cols, out.format),
+                        std::array{Read(x.view), Write(out.view)});
+}
+
+Status Ops::MatMul(gpu::Session& session, const Matrix& weights, const Activations& x,
+                   const Matrix& out, const gpu::BufferView& residual) {
+  constexpr std::string_view kOp = "matmul";
+  ASSAY_TRY(CheckWeights(kOp, "weights", weights));
+  ASSAY_TRY(CheckActivations(kOp, "x", x));
+  ASSAY_TRY(CheckF32(kOp, "out", out));
+  if (x.format != InputFormat(weights.type)) {
+    return Refuse(
+        kOp, "x",
+        fmt::format("is in another format than weights of type {} take", DTypeName(weights.type)));
+  }
+  ASSAY_TRY(CheckSize(kOp, "x.cols", x.cols, "weights.cols", weights.cols));
+  ASSAY_TRY(CheckSize(kOp, "out.cols", out.cols, "weights.rows", weights.rows));
+  ASSAY_TRY(CheckSize(kOp, "out.rows", out.rows, "x.rows", x.rows));
+  ASSAY_TRY(CheckApart(kOp, "weights", weights.view, "out", out.view));
+  ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out.view));
+  ASSAY_TRY(CheckResidual(kOp, residual, out));
+  const Launch launch =
+      LaunchMatMul(weights.type, weights.rows, weights.cols, x.rows, static_cast<bool>(residual));
+  if (!residual) {
+    return state_->Encode(session, launch,
+                          std::array{Read(weights.view), Read(x.view), Write(out.view)});
+  }
+  return state_->Encode(
+      session, launch,
+      std::array{Read(weights.view), Read(x.view), Write(out.view), Read(residual)});
+}
+
+Status Ops::MatMulByExpert(gpu::Session& session, const Matrix& weights, uint32_t experts,
+                           const gpu::BufferView& expert_ids, const Activations& x,
+                           const Matrix& out) {
+  constexpr std::string_view kOp = "matmul_by_expert";
+  ASSAY_TRY(CheckWeights(kOp, "weights", weights));
+  ASSAY_TRY(CheckActivations(kOp, "x", x));
+  ASSAY_TRY(CheckF32(kOp, "out", out));
+  if (x.format != InputFormat(weights.type)) {
+    return Refuse(
+        kOp, "x",
+        fmt::format("is in another format than weights of type {} take", DTypeName(weights.type)));
+  }
+  if (experts == 0 || weights.rows % experts != 0) {
+    return Refuse(
+        kOp, "weights",
+        fmt::format("has {} rows, which do not split into {} experts", weights.rows, experts));
+  }
+  ASSAY_TRY(CheckSize(kOp, "x.cols", x.cols, "weights.cols", weights.cols));
+  ASSAY_TRY(CheckSize(kOp, "out.cols", out.cols, "rows of one expert", weights.rows / experts));
+  if (out.rows % x.rows != 0) {
+    return Refuse(kOp, "out",
+                  fmt::format("has {} rows, which is not a multiple of the rows of x "
+                              "({})",
+                              out.rows, x.rows));
+  }
+  ASSAY_TRY(CheckView(kOp, "expert_ids", expert_ids, out.rows * kInt32Bytes, kInt32Bytes));
+  ASSAY_TRY(CheckApart(kOp, "weights", weights.view, "out", out.view));
+  ASSAY_TRY(CheckApart(kOp, "expert_ids", expert_ids, "out", out.view));
+  ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out.view));
+  return state_->Encode(
+      session,
+      LaunchMatMulByExpert(weights.type, weights.rows / experts, weights.cols, experts, out.rows,
+                           out.rows / x.rows),
+      std::array{ReadSome(weights.view), Read(expert_ids), Read(x.view), Write(out.view)});
+}
+
+Status Ops::HeadNormRope(gpu::Session& session, const Matrix& x, uint32_t head_dim,
+                         const gpu::BufferView& weight, float eps, uint32_t first_position,
+                         float base) {
+  constexpr std::string_view kOp = "head_norm_rope";
+  ASSAY_TRY(CheckF32(kOp, "x", x));
+  ASSAY_TRY(CheckHeads(kOp, x, head_dim));
+  ASSAY_TRY(CheckEps(kOp, eps));
+  ASSAY_TRY(CheckRope(kOp, head_dim, first_position, x.rows, base));
+  ASSAY_TRY(CheckHeadWeight(kOp, weight, head_dim, x));
+  const Launch launch = LaunchHeadNormRope(x.rows, x.cols, head_dim, eps, static_cast<bool>(weight),
+                                           first_position, base);
+  if (!weight) return state_->Encode(session, launch, std::array{ReadWrite(x.view)});
+  return state_->Encode(session, launch, std::array{ReadWrite(x.view), Read(weight)});
+}
+
+Status Ops::HeadNorm(gpu::Session& session, const Matrix& x, uint32_t head_dim,
+                     const gpu::BufferView& weight, float eps) {
+  constexpr std::string_view kOp = "head_norm";
+  ASSAY_TRY(CheckF32(kOp, "x", x));
+  ASSAY_TRY(CheckHeads(kOp, x, head_dim));
+  ASSAY_TRY(CheckEps(kOp, eps));
+  ASSAY_TRY(CheckHeadWeight(kOp, weight, head_dim, x));
+  const Launch launch = LaunchHeadNorm(x.rows, x.cols, head_dim, eps, static_cast<bool>(weight));
+  if (!weight) return state_->Encode(session, launch, std::array{ReadWrite(x.view)});
+  return state_->Encode(session, launch, std::array{ReadWrite(x.view), Read(weight)});
+}
+
+Status Ops::Rope(gpu::Session& session, const Matrix& x, uint32_t head_dim, uint32_t first_position,
+                 float base) {
+  constexpr std::string_view kOp = "rope";
+  ASSAY_TRY(CheckF32(kOp, "x", x));
+  ASSAY_TRY(CheckHeads(kOp, x, head_dim));
+  ASSAY_TRY(CheckRope(kOp, head_dim, first_position, x.rows, base));
+  return state_->Encode(session, LaunchRope(x.rows, x.cols, head_dim, first_position, base),
+                        std::array{ReadWrite(x.view)});
+}
+
+Status Ops::KvAppend(gpu::Session& session, const Matrix& k, const Matrix& v,
+                     uint32_t first_position, const Matrix& k_cache, const Matrix& v_cache) {
+  constexpr std::string_view kOp = "kv_append";
+  ASSAY_TRY(CheckF32(kOp, "k", k));
+  ASSAY_TRY(CheckF32(kOp, "v", v));
+  ASSAY_TRY(CheckCache(kOp, "k_cache", k_cache));
+  ASSAY_TRY(CheckCache(kOp, "v_cache", v_cache));
+  ASSAY_TRY(CheckSameShape(kOp, "v", v.rows, v.cols, "k", k.rows, k.cols));
+  ASSAY_TRY(CheckSameShape(kOp, "v_cache", v_cache.rows, v_cache.cols, "k_cache", k_cache.rows,
+                           k_cache.cols));
+  if (v_cache.type != k_cache.type) {
+    return Refuse(kOp, "v_cache",
+                  fmt::format("has type {} where k_cache has {}", DTypeName(v_cache.type),
+                              DTypeName(k_cache.type)));
+  }
+  ASSAY_TRY(CheckSize(kOp, "k.cols", k.cols, "k_cache.cols", k_cache.cols));
+  if (uint64_t{first_position} + k.rows > k_cache.rows) {
+    return Refuse(kOp, "k",
+                  fmt::format("has {} rows from position {}, which pass the cache's {}", k.rows,
+                              first_position, k_cache.rows));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView k_rows, CacheRows(k_cache, first_position, k.rows));
+  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView v_rows, CacheRows(v_cache, first_position, v.rows));
+  ASSAY_TRY(CheckApart(kOp, "k", k.view, "k_cache", k_rows));
+  ASSAY_TRY(CheckApart(kOp, "k", k.view, "v_cache", v_rows));
+  ASSAY_TRY(CheckApart(kOp, "v", v.view, "k_cache", k_rows));
+  ASSAY_TRY(CheckApart(kOp, "v", v.view, "v_cache", v_rows));
+  ASSAY_TRY(CheckApart(kOp, "k_cache", k_rows, "v_cache", v_rows));
+  return state_->Encode(session, LaunchKvAppend(k_cache.type, k.rows, k.cols),
+                        std::array{Read(k.view), Read(v.view), Write(k_rows), Write(v_rows)});
+}
+
+Status Ops::Attention(gpu::Session& session, const Matrix& q, const Matrix& k_cache,
+                      const Matrix& v_cache, uint32_t head_dim, uint32_t first_position,
+                      float scale, const Activations& out) {
+  constexpr std::string_view kOp = "attention";
+  ASSAY_TRY(CheckF32(kOp, "q", q));
+  ASSAY_TRY(CheckCache(kOp, "k_cache", k_cache));
+  ASSAY_TRY(CheckCache(kOp, "v_cache", v_cache));
+  ASSAY_TRY(CheckActivations(kOp, "out", out));
+  ASSAY_TRY(CheckSameShape(kOp, "out", out.rows, out.cols, "q", q.rows, q.cols));
+  ASSAY_TRY(CheckSameShape(kOp, "v_cache", v_cache.rows, v_cache.cols, "k_cache", k_cache.rows,
+                           k_cache.cols));
+  if (v_cache.type != k_cache.type) {
+    return Refuse(kOp, "v_cache",
+                  fmt::format("has type {} where k_cache has {}", DTypeName(v_cache.type),
+                              DTypeName(k_cache.type)));
+  }
+  if (head_dim == 0 || head_dim % 8 != 0 || head_dim > kAttentionMaxHeadDim) {
+    return Refuse(
+        kOp, "head_dim",
+        fmt::format("({}) is not a multiple of 8 from 8 to {}", head_dim, kAttentionMaxHeadDim));
+  }
+  ASSAY_TRY(CheckHeads(kOp, q, head_dim));
+  ASSAY_TRY(CheckHeads(kOp, k_cache, head_dim));
+  const uint32_t heads = q.cols / head_dim;
+  const uint32_t kv_heads = k_cache.cols / head_dim;
+  if (heads % kv_heads != 0) {
+    return Refuse(
+        kOp, "q",
+        fmt::format("has {} heads, which is not a multiple of the cache's {}", heads, kv_heads));
+  }
+  if (!std::isfinite(scale)) return Refuse(kOp, "scale", fmt::format("({}) is not finite", scale));
+  if (uint64_t{first_position} + q.rows > k_cache.rows) {
+    return Refuse(kOp, "q",
+                  fmt::format("has {} rows from position {}, which pass the cache's {}", q.rows,
+                              first_position, k_cache.rows));
+  }
+  const Launch launch = LaunchAttention(k_cache.type, out.format, q.rows, heads, kv_heads, head_dim,
+                                        first_position, scale);
+  if (out.format == ActivationFormat::kQ8 &&
+      !AttentionWritesWholeBlocks(heads, kv_heads, head_dim)) {
+    return Refuse(kOp, "out",
+                  fmt::format("is kQ8, whose blocks of {} do not divide the {} query "
+                              "heads of {} over one kv head; write f32 and quantize",
+                              kQ8Block, heads / kv_heads, head_dim));
+  }
+  const uint64_t seen = uint64_t{first_position} + q.rows;
+  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView k_rows, CacheRows(k_cache, 0, seen));
+  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView v_rows, CacheRows(v_cache, 0, seen));
+  ASSAY_TRY(CheckApart(kOp, "q", q.view, "out", out.view));
+  ASSAY_TRY(CheckApart(kOp, "k_cache", k_rows, "out", out.view));
+  ASSAY_TRY(CheckApart(kOp, "v_cache", v_rows, "out", out.view));
+  return state_->Encode(session, launch,
+                        std::array{Read(q.view), Read(k_rows), Read(v_rows), Write(out.view)});
+}
+
+Status Ops::SiluMul(gpu::Session& session, const Matrix& gate, const Matrix& up,
+                    const Activations& out) {
+  constexpr std::string_view kOp = "silu_mul";
+  ASSAY_TRY(CheckF32(kOp, "gate", gate));
+  ASSAY_TRY(CheckF32(kOp, "up", up));
+  ASSAY_TRY(CheckActivations(kOp, "out", out));
+  ASSAY_TRY(CheckSameShape(kOp, "up", up.rows, up.cols, "gate", gate.rows, gate.cols));
+  ASSAY_TRY(CheckSameShape(kOp, "out", out.rows, out.cols, "gate", gate.rows, gate.cols));
+  if (out.format == ActivationFormat::kF32) {
+    ASSAY_TRY(CheckApartOrSame(kOp, "gate", gate.view, "out", out.view));
+    ASSAY_TRY(CheckApartOrSame(kOp, "up", up.view, "out", out.view));
+  } else {
+    ASSAY_TRY(CheckApart(kOp, "gate", gate.view, "out", out.view));
+    ASSAY_TRY(CheckApart(kOp, "up", up.view, "out", out.view));
+  }
+  return state_->Encode(session, LaunchSiluMul(gate.rows, gate.cols, out.format),
+                        std::array{Read(gate.view), Read(up.view), Write(out.view)});
+}
+
+Status Ops::State::Elementwise(gpu::Session& session, bool add, const Matrix& a, const Matrix& b,
+                               const Matrix& out) const {
+  const std::string_view op = add ? "add" : "mul";
+  ASSAY_TRY(CheckF32(op, "a", a));
+  ASSAY_TRY(CheckF32(op, "b", b));
+  ASSAY_TRY(CheckF32(op, "out", out));
+  ASSAY_TRY(CheckSameShape(op, "b", b.rows, b.cols, "a", a.rows, a.cols));
+  ASSAY_TRY(CheckSameShape(op, "out", out.rows, out.cols, "a", a.rows, a.cols));
+  const uint64_t count = uint64_t{a.rows} * a.cols;
+  if (count > std::numeric_limits<uint32_t>::max()) {
+    return Refuse(op, "a",
+                  fmt::format("has {} elements, which pass the limit ({})", count,
+                              std::numeric_limits<uint32_t>::max()));
+  }
+  ASSAY_TRY(CheckApartOrSame(op, "a", a.view, "out", out.view));
+  ASSAY_TRY(CheckApartOrSame(op, "b", b.view, "out", out.view));
+  const uint32_t n = static_cast<uint32_t>(count);
+  return Encode(session, add ? LaunchAdd(n) : LaunchMul(n),
+                std::array{Read(a.view), Read(b.view), Write(out.view)});
+}
+
+Status Ops::Add(gpu::Session& session, const Matrix& a, const Matrix& b, const Matrix& out) {
+  return state_->Elementwise(session, true, a, b, out);
+}
+
+Status Ops::Mul(gpu::Session& session, const Matrix& a, const Matrix& b, const Matrix& out) {
+  return state_->Elementwise(session, false, a, b, out);
+}
+
+Status Ops::Route(gpu::Session& session, const Matrix& logits, uint32_t used, bool normalise,
+                  const gpu::BufferView& expert_ids, const gpu::BufferView& expert_weights) {
+  constexpr std::string_view kOp = "route";
+  ASSAY_TRY(CheckF32(kOp, "logits", logits));
+  if (used == 0 || used > logits.cols) {
+    return Refuse(
+        kOp, "used",
+        fmt::format("({}) is not from 1 to the number of experts ({})", used, logits.cols));
+  }
+  const uint64_t pairs = uint64_t{logits.rows} * used;
+  ASSAY_TRY(CheckView(kOp, "expert_ids", expert_ids, pairs * kInt32Bytes, kInt32Bytes));
+  ASSAY_TRY(CheckView(kOp, "expert_weights", expert_weights, pairs * sizeof(float), sizeof(float)));
+  ASSAY_TRY(CheckApart(kOp, "logits", logits.view, "expert_ids", expert_ids));
+  ASSAY_TRY(CheckApart(kOp, "logits", logits.view, "expert_weights", expert_weights));
+  ASSAY_TRY(CheckApart(kOp, "expert_ids", expert_ids, "expert_weights", expert_weights));
+  return state_->Encode(session, LaunchRoute(logits.rows, logits.cols, used, normalise),
+                        std::array{Read(logits.view), Write(expert_ids), Write(expert_weights)});
+}
+
+Status Ops::WeightedSum(gpu::Session& session, const Matrix& x,
+                        const gpu::BufferView& expert_weights, uint32_t used, const Matrix& out,
+                        const gpu::BufferView& residual) {
+  constexpr std::string_view kOp = "weighted_sum";
+  ASSAY_TRY(CheckF32(kOp, "x", x));
+  ASSAY_TRY(CheckF32(kOp, "out", out));
+  if (used == 0) return Refuse(kOp, "used", "(0) is not at least 1");
+  ASSAY_TRY(CheckSize(kOp, "x.rows", x.rows, "out.rows * used", uint64_t{out.rows} * used));
+  ASSAY_TRY(CheckSize(kOp, "x.cols", x.cols, "out.cols", out.cols));
+  ASSAY_TRY(CheckView(kOp, "expert_weights", expert_weights, uint64_t{x.rows} * sizeof(float),
+                      sizeof(float)));
+  ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out.view));
+  ASSAY_TRY(CheckApart(kOp, "expert_weights", expert_weights, "out", out.view));
+  ASSAY_TRY(CheckResidual(kOp, residual, out));
+  const Launch launch = LaunchWeightedSum(out.rows, out.cols, used, static_cast<bool>(residual));
+  if (!residual) {
+    return state_->Encode(session, launch,
+                          std::array{Read(x.view), Read(expert_weights), Write(out.view)});
+  }
+  return state_->Encode(
+      session, launch,
+      std::array{Read(x.view), Read(expert_weights), Write(out.view), Read(residual)});
+}
+
+Status Ops::ArgMax(gpu::Session& session, const Matrix& x, const gpu::BufferView& out) {
+  constexpr std::string_view kOp = "argmax";
+  ASSAY_TRY(CheckF32(kOp, "x", x));
+  ASSAY_TRY(CheckView(kOp, "out", out, x.rows * kInt32Bytes, kInt32Bytes));
+  ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out));
+  if (x.cols > static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) {
+    return Refuse(kOp, "x", fmt::format("has {} columns, which pass the largest int32", x.cols));
+  }
+  return state_->Encode(session, LaunchArgMax(x.rows, x.cols),
+                        std::array{Read(x.view), Write(out)});
+}
+
+}  // namespace assay::kernels

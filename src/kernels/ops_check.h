@@ -1,0 +1,45 @@
+// The checks that Ops makes before it encodes: each names the operand and gives both sizes.
+#ifndef ASSAY_KERNELS_OPS_CHECK_H_
+#define ASSAY_KERNELS_OPS_CHECK_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "assay/kernels.h"
+
+namespace assay::kernels {
+
+// A fault of operand `name` of op `op`.
+tl::unexpected<Error> Refuse(std::string_view op, std::string_view name, std::string_view message);
+
+// `view` is there, holds exactly `bytes` and begins at a multiple of `alignment`.
+Status CheckView(std::string_view op, std::string_view name, const gpu::BufferView& view,
+                 uint64_t bytes, uint64_t alignment);
+
+// A matrix of one of the weight types, not empty, whose view fits its shape.
+Status CheckWeights(std::string_view op, std::string_view name, const Matrix& matrix);
+
+// An f32 matrix, not empty, whose view fits its shape.
+Status CheckF32(std::string_view op, std::string_view name, const Matrix& matrix);
+
+// Activations whose view fits their shape; kQ8 needs whole blocks.
+Status CheckActivations(std::string_view op, std::string_view name, const Activations& x);
+
+// `value` equals what another operand demands.
+Status CheckSize(std::string_view op, std::string_view what, uint64_t value,
+                 std::string_view demand, uint64_t expected);
+
+// An optional residual of out's shape: empty, exactly out, or apart from it.
+Status CheckResidual(std::string_view op, const gpu::BufferView& residual, const Matrix& out);
+
+// `written` shares no byte with `read`.
+Status CheckApart(std::string_view op, std::string_view read_name, const gpu::BufferView& read,
+                  std::string_view written_name, const gpu::BufferView& written);
+// They share no byte or are the same bytes.
+Status CheckApartOrSame(std::string_view op, std::string_view read_name,
+                        const gpu::BufferView& read, std::string_view written_name,
+                        const gpu::BufferView& written);
+
+}  // namespace assay::kernels
+
+#endif  // ASSAY_KERNELS_OPS_CHECK_H_
