@@ -128,6 +128,8 @@ class Tokenizer final {
   size_t vocabulary_size() const;
   // Generation stops on these.
   bool IsEndOfText(TokenId id) const;
+  // The id to put before a prompt, where the file asks for one; Encode does not.
+  std::optional<TokenId> begin_of_text() const;
 
  private:
   struct State;

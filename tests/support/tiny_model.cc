@@ -37,6 +37,16 @@ uint64_t SplitMix(uint64_t* state) {
   return z ^ (z >> 31);
 }
 
+void AddControlTokens(TinyVocabulary* vocabulary) {
+  vocabulary->types.assign(vocabulary->tokens.size(), 1);
+  for (const char* control : {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}) {
+    vocabulary->tokens.emplace_back(control);
+    vocabulary->types.push_back(3);
+  }
+  vocabulary->end_of_sequence = static_cast<uint32_t>(vocabulary->tokens.size() - 1);
+  vocabulary->end_of_text = vocabulary->end_of_sequence - 2;
+}
+
 class ModelBuilder final {
  public:
   explicit ModelBuilder(const TinyModelOptions& options) : options_(options) {}
@@ -148,13 +158,26 @@ TinyVocabulary MakeTinyVocabulary() {
   // The two bytes of U+00E9, and the first two of the common U+4E00 block.
   merge(bytes[0xC3], bytes[0xA9]);
   merge(bytes[0xE4], bytes[0xB8]);
-  vocabulary.types.assign(vocabulary.tokens.size(), 1);
-  for (const char* control : {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}) {
-    vocabulary.tokens.emplace_back(control);
-    vocabulary.types.push_back(3);
+  AddControlTokens(&vocabulary);
+  return vocabulary;
+}
+
+TinyVocabulary MakePairVocabulary(uint64_t seed) {
+  TinyVocabulary vocabulary;
+  const std::vector<std::string> bytes = ByteNames();
+  vocabulary.tokens = bytes;
+  std::vector<uint32_t> pairs(65536);
+  for (uint32_t i = 0; i < pairs.size(); ++i) pairs[i] = i;
+  uint64_t state = seed;
+  for (size_t i = pairs.size() - 1; i > 0; --i)
+    std::swap(pairs[i], pairs[SplitMix(&state) % (i + 1)]);
+  for (const uint32_t pair : pairs) {
+    const std::string& left = bytes[pair >> 8];
+    const std::string& right = bytes[pair & 0xFF];
+    vocabulary.merges.push_back(left + " " + right);
+    vocabulary.tokens.push_back(left + right);
   }
-  vocabulary.end_of_sequence = static_cast<uint32_t>(vocabulary.tokens.size() - 1);
-  vocabulary.end_of_text = vocabulary.end_of_sequence - 2;
+  AddControlTokens(&vocabulary);
   return vocabulary;
 }
 

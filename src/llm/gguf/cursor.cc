@@ -12,20 +12,6 @@ constexpr uint64_t kReadAheadBytes = 1 << 18;
 
 }  // namespace
 
-std::string Quoted(std::string_view text) {
-  constexpr size_t kShownBytes = 64;
-  std::string quoted = "\"";
-  for (const char c : text.substr(0, kShownBytes)) {
-    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
-      quoted += c;
-    } else {
-      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    }
-  }
-  quoted += text.size() > kShownBytes ? "...\"" : "\"";
-  return quoted;
-}
-
 Cursor::Cursor(const ByteSource* source, uint64_t limit_bytes)
     : source_(source),
       end_(std::min(source->size(), limit_bytes)),

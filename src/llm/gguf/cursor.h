@@ -17,10 +17,6 @@
 
 namespace assay::gguf {
 
-// `text` in double quotes for a message: bytes that are not printable ASCII as \xHH, and at most 64
-// bytes of it. Names in a file may hold anything, terminal escapes too.
-std::string Quoted(std::string_view text);
-
 // One thread. Borrows the source.
 class Cursor final {
  public:

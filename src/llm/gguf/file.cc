@@ -7,8 +7,8 @@
 #include "assay/llm.h"
 
 #include "llm/gguf/byte_source.h"
-#include "llm/gguf/cursor.h"
 #include "llm/gguf/header_reader.h"
+#include "llm/gguf/quoted.h"
 
 namespace assay::gguf {
 

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "llm/gguf/cursor.h"
+#include "llm/gguf/quoted.h"
 #include "llm/gguf/tensor_type.h"
 
 namespace assay::gguf {

@@ -375,6 +375,8 @@ void Use(const File& file) {
   }
   for (const Tensor& tensor : file.tensors()) {
     ASSERT_EQ(file.FindTensor(tensor.name), &tensor);
+    ASSERT_LE(tensor.size_bytes, file.size_bytes());
+    ASSERT_LE(tensor.offset, file.size_bytes() - tensor.size_bytes);
     std::vector<std::byte> copy(tensor.size_bytes);
     ASSERT_TRUE(file.ReadTensor(tensor, copy).has_value());
     ASSERT_TRUE(std::ranges::equal(copy, file.TensorBytes(tensor)));
