@@ -221,7 +221,8 @@ class Decoder final {
 };
 
 // Sampling from logits, the same choices for the same seed and logits on every machine. Filters run
-// in this order: top-k, top-p, min-p, temperature.
+// in this order: top-k, top-p, min-p, temperature. Equal logits rank by the lower id; a NaN is
+// never chosen (id 0 where all are).
 struct SamplerOptions {
   float temperature = 0.0F;  // 0: greedy.
   uint32_t top_k = 0;        // 0: all.

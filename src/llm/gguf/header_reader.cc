@@ -189,7 +189,12 @@ class HeaderReader final {
       return cursor_.FailAt(count_at, fmt::format("{} has {} items, more than the {} allowed.",
                                                   what, count, limits_.max_array_items));
     }
-    ASSAY_TRY(cursor_.Require(count * MinItemBytes(type), what));
+    if (count > cursor_.remaining() / MinItemBytes(type)) {
+      return cursor_.FailAt(count_at,
+                            fmt::format("{} has {} items of at least {} bytes each, but "
+                                        "only {} bytes follow.",
+                                        what, count, MinItemBytes(type), cursor_.remaining()));
+    }
     ASSAY_TRY(TakeMemory(count_at, what, count * sizeof(Value)));
     Array items;
     items.reserve(static_cast<size_t>(count));
@@ -372,13 +377,8 @@ class HeaderReader final {
   // Turns offsets from the data's begin into offsets from the file's, and checks the ranges.
   Status PlaceTensors() {
     const uint64_t mask = header_.alignment - 1;
-    const uint64_t end = cursor_.offset();
-    if (end > std::numeric_limits<uint64_t>::max() - mask) {
-      return cursor_.FailAt(end, fmt::format("The header's end, rounded up to the alignment ({}), "
-                                             "passes 64 bits.",
-                                             header_.alignment));
-    }
-    header_.data_offset = (end + mask) & ~mask;
+    // Cannot overflow: the header is far shorter than 2^63 bytes, and the mask is below that.
+    header_.data_offset = (cursor_.offset() + mask) & ~mask;
     const uint64_t data_size = source_.size() - std::min(source_.size(), header_.data_offset);
     for (size_t i = 0; i < header_.tensors.size(); ++i) {
       Tensor& tensor = header_.tensors[i];

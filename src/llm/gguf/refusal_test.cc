@@ -181,12 +181,32 @@ TEST(GgufRefusal, StringOverItsLimit) {
                 "length of 5 bytes, more than the 4 allowed", {.max_string_bytes = 4});
 }
 
+TEST(GgufRefusal, NoMemoryIsTakenForAStringThatIsNotThere) {
+  std::string payload;
+  PutU64(&payload, uint64_t{1} << 62);
+  ExpectRefused(OneKey(8, payload), ErrorCode::kFormat, AfterName("k") + 12,
+                "needs 4611686018427387904 bytes, but the file has only 0 more",
+                {.max_string_bytes = std::numeric_limits<uint64_t>::max()});
+}
+
+TEST(GgufRefusal, NoMemoryIsTakenForAnArrayThatIsNotThere) {
+  const Limits unlimited = {.max_array_items = std::numeric_limits<uint64_t>::max(),
+                            .max_header_bytes = std::numeric_limits<uint64_t>::max()};
+  ExpectRefused(OneKey(9, ArrayPayload(0, uint64_t{1} << 58, "")), ErrorCode::kFormat,
+                AfterName("k") + 8, "has 288230376151711744 items of at least 1 bytes each",
+                unlimited);
+  // 2^61 items of 8 bytes are 0 bytes once 64 bits overflow.
+  ExpectRefused(OneKey(9, ArrayPayload(10, uint64_t{1} << 61, "")), ErrorCode::kFormat,
+                AfterName("k") + 8, "has 2305843009213693952 items of at least 8 bytes each",
+                unlimited);
+}
+
 TEST(GgufRefusal, ArrayLongerThanTheFile) {
-  ExpectRefused(OneKey(9, ArrayPayload(0, 6, "12345")), ErrorCode::kFormat, AfterName("k") + 16,
-                "needs 6 bytes, but the file has only 5 more");
+  ExpectRefused(OneKey(9, ArrayPayload(0, 6, "12345")), ErrorCode::kFormat, AfterName("k") + 8,
+                "has 6 items of at least 1 bytes each, but only 5 bytes follow");
   // Each string takes at least its length's eight bytes.
-  ExpectRefused(OneKey(9, ArrayPayload(8, 1 << 24, "")), ErrorCode::kFormat, AfterName("k") + 16,
-                "needs 134217728 bytes, but the file has only 0 more");
+  ExpectRefused(OneKey(9, ArrayPayload(8, 1 << 24, "")), ErrorCode::kFormat, AfterName("k") + 8,
+                "has 16777216 items of at least 8 bytes each, but only 0 bytes follow");
 }
 
 TEST(GgufRefusal, ArrayOverItsLimit) {
@@ -236,7 +256,7 @@ TEST(GgufRefusal, Alignment) {
                 "no unsigned integer");
 }
 
-TEST(GgufRefusal, AlignmentThatPassesSixtyFourBits) {
+TEST(GgufRefusal, AlignmentPastTheEndOfTheFile) {
   std::string payload;
   PutU64(&payload, uint64_t{1} << 63);
   GgufWriter writer;
