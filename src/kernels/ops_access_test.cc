@@ -1,0 +1,201 @@
+// What every operation touches, against what it declares, on the cpu device.
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "kernels/ops_cases.h"
+#include "kernels/spy_backend.h"
+
+namespace assay::kernels {
+namespace {
+
+using testing::AllOpCases;
+using testing::OpCase;
+using testing::Operands;
+using testing::SeenDispatch;
+using testing::SpyBackend;
+
+using Contents = std::vector<std::vector<std::byte>>;
+
+// A device with one thread whose dispatches are seen.
+struct Bench {
+  SpyBackend* spy = nullptr;
+  std::unique_ptr<gpu::Device> device;
+  std::unique_ptr<Ops> ops;
+
+  Bench() {
+    auto backend = std::make_unique<SpyBackend>(gpu::MakeBackend("cpu", {.threads = 1}).value());
+    spy = backend.get();
+    device = gpu::Device::Create(std::move(backend)).value();
+    ops = Ops::Create(device.get()).value();
+  }
+
+  Contents ReadAll(const Operands& operands) {
+    Contents contents;
+    for (const gpu::Buffer& buffer : operands.buffers()) {
+      contents.emplace_back(buffer.size_bytes());
+      EXPECT_TRUE(device->Read(buffer.All(), contents.back()).has_value());
+    }
+    return contents;
+  }
+  void WriteAll(const Operands& operands, const Contents& contents) {
+    for (size_t i = 0; i < contents.size(); ++i) {
+      EXPECT_TRUE(device->Write(operands.buffers()[i].All(), contents[i]).has_value());
+    }
+  }
+};
+
+// Bytes of each buffer that a binding of the wanted kind covers.
+template <typename Wanted>
+std::vector<std::vector<bool>> Covered(const SpyBackend& spy, const SeenDispatch& seen,
+                                       const Contents& contents, const Wanted& wanted) {
+  std::vector<std::vector<bool>> covered;
+  for (size_t i = 0; i < contents.size(); ++i) {
+    covered.emplace_back(contents[i].size(), false);
+    for (const gpu::BackendBinding& binding : seen.bindings) {
+      if (binding.buffer != spy.buffers()[i] || !wanted(binding)) continue;
+      std::fill(covered[i].begin() + static_cast<ptrdiff_t>(binding.range.begin),
+                covered[i].begin() + static_cast<ptrdiff_t>(binding.range.end), true);
+    }
+  }
+  return covered;
+}
+
+class OpAccess : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(OpAccess, TouchesExactlyWhatItDeclares) {
+  Bench bench;
+  auto session = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
+  Operands operands(bench.device.get(), 77);
+
+  const auto encoded = GetParam().encode(*bench.ops, *session, operands);
+  ASSERT_TRUE(encoded.has_value()) << encoded.error().ToString();
+  ASSERT_EQ(bench.spy->seen().size(), 1u);
+  const SeenDispatch seen = bench.spy->seen().front();
+  const Contents before = bench.ReadAll(operands);
+  const auto written =
+      Covered(*bench.spy, seen, before, [](const auto& binding) { return Writes(binding.access); });
+  const auto read =
+      Covered(*bench.spy, seen, before, [](const auto& binding) { return Reads(binding.access); });
+  ASSERT_TRUE(session->Commit().has_value());
+  ASSERT_TRUE(session->Wait().has_value());
+  const Contents after = bench.ReadAll(operands);
+
+  for (size_t i = 0; i < before.size(); ++i) {
+    for (size_t j = 0; j < before[i].size(); ++j) {
+      if (written[i][j]) continue;
+      ASSERT_EQ(after[i][j], before[i][j]) << "wrote byte " << j << " of operand " << i;
+    }
+  }
+
+  // With other bytes in all places that it does not declare to read, it writes the same, and every
+  // byte that it declares to write and not to read.
+  for (const std::byte garbage : {std::byte{0x00}, std::byte{0x7F}}) {
+    Contents poisoned = before;
+    for (size_t i = 0; i < before.size(); ++i) {
+      for (size_t j = 0; j < before[i].size(); ++j) {
+        if (!read[i][j]) poisoned[i][j] = garbage;
+      }
+    }
+    Operands again(bench.device.get(), 77);
+    auto second = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
+    ASSERT_TRUE(GetParam().encode(*bench.ops, *second, again).has_value());
+    bench.WriteAll(again, poisoned);
+    ASSERT_TRUE(second->Commit().has_value());
+    ASSERT_TRUE(second->Wait().has_value());
+    const Contents result = bench.ReadAll(again);
+    for (size_t i = 0; i < before.size(); ++i) {
+      for (size_t j = 0; j < before[i].size(); ++j) {
+        if (!written[i][j]) continue;
+        ASSERT_EQ(result[i][j], after[i][j])
+            << "byte " << j << " of operand " << i << " depends on undeclared bytes";
+      }
+    }
+  }
+}
+
+// Any number of threads, with the same bits (G5).
+TEST_P(OpAccess, G5_BitsDoNotDependOnTheThreads) {
+  Contents first;
+  for (const int threads : {1, 2, 3, 8}) {
+    auto device =
+        gpu::Device::Create(gpu::MakeBackend("cpu", {.threads = threads}).value()).value();
+    auto ops = Ops::Create(device.get()).value();
+    auto session = device->CreateSession().value();
+    Operands operands(device.get(), 78);
+    ASSERT_TRUE(GetParam().encode(*ops, *session, operands).has_value());
+    ASSERT_TRUE(session->Commit().has_value());
+    ASSERT_TRUE(session->Wait().has_value());
+    Contents contents;
+    for (const gpu::Buffer& buffer : operands.buffers()) {
+      contents.emplace_back(buffer.size_bytes());
+      ASSERT_TRUE(device->Read(buffer.All(), contents.back()).has_value());
+    }
+    if (first.empty()) first = contents;
+    EXPECT_EQ(contents, first) << threads << " threads";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpAccess, ::testing::ValuesIn(AllOpCases()),
+                         [](const auto& tested) { return tested.param.name; });
+
+// Together the cases run every kernel of the table.
+TEST(OpCases, CoverEveryKernel) {
+  Bench bench;
+  auto session = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
+  Operands operands(bench.device.get(), 79);
+  for (const OpCase& op : AllOpCases()) {
+    ASSERT_TRUE(op.encode(*bench.ops, *session, operands).has_value()) << op.name;
+  }
+  std::set<std::string> run;
+  for (const SeenDispatch& seen : bench.spy->seen()) run.insert(seen.kernel);
+  for (const KernelRow& row : KernelTable())
+    EXPECT_TRUE(run.contains(std::string(row.name))) << row.name;
+}
+
+// The rows that are appended and the rows that are seen, not the whole cache.
+TEST(OpAccessRanges, CachesAreBoundByTheRowsTouched) {
+  Bench bench;
+  auto session = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
+  Operands operands(bench.device.get(), 80);
+  const Matrix k_cache = operands.Cache(DType::kF16, 50, 64);
+  const Matrix v_cache = operands.Cache(DType::kF16, 50, 64);
+  ASSERT_TRUE(
+      bench.ops->KvAppend(*session, operands.F32(3, 64), operands.F32(3, 64), 7, k_cache, v_cache)
+          .has_value());
+  ASSERT_TRUE(bench.ops
+                  ->Attention(*session, operands.F32(3, 128), k_cache, v_cache, 32, 7, 1.0f,
+                              operands.Output(ActivationFormat::kF32, 3, 128))
+                  .has_value());
+  const uint64_t row = 64 * 2;
+  const auto& append = bench.spy->seen()[0].bindings;
+  const auto& attention = bench.spy->seen()[1].bindings;
+  for (const size_t which : {size_t{0}, size_t{1}}) {
+    const uint64_t begin = (which == 0 ? k_cache : v_cache).view.range().begin;
+    EXPECT_EQ(append[2 + which].range, (ByteRange{begin + 7 * row, begin + 10 * row}));
+    EXPECT_EQ(append[2 + which].access, Access::kWrite);
+    EXPECT_EQ(attention[1 + which].range, (ByteRange{begin, begin + 10 * row}));
+    EXPECT_EQ(attention[1 + which].access, Access::kRead);
+    EXPECT_TRUE(append[2 + which].exact && attention[1 + which].exact);
+  }
+}
+
+// Where data picks the bytes, the binding says that it is wider.
+TEST(OpAccessRanges, DataDependentReadsAreInexact) {
+  Bench bench;
+  auto session = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
+  Operands operands(bench.device.get(), 81);
+  for (const OpCase& op : AllOpCases())
+    ASSERT_TRUE(op.encode(*bench.ops, *session, operands).has_value());
+  for (const SeenDispatch& seen : bench.spy->seen()) {
+    const bool by_data =
+        seen.kernel.starts_with("embedding") || seen.kernel.starts_with("matmul_by_expert");
+    for (size_t i = 0; i < seen.bindings.size(); ++i) {
+      EXPECT_EQ(seen.bindings[i].exact, !(by_data && i == 0)) << seen.kernel << " binding " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::kernels
