@@ -32,10 +32,7 @@ void SessionState::Close() {
   // Nobody is left to tell of a failure; the queue's end waits for its work all the same.
   if (!in_flight_.empty()) (void)queue_->Wait(in_flight_.back()->serial);
   queue_.reset();
-  while (!in_flight_.empty()) {
-    (void)Retire(in_flight_.front().get());
-    in_flight_.pop_front();
-  }
+  (void)Land();
   capture_.reset();
   device_->Forget(this);
 }
@@ -307,9 +304,14 @@ Status SessionState::Wait() {
     if (status.error().code() != ErrorCode::kInvalidArgument) return status;
   }
   CountOne(counters_.waits);
-  while (!in_flight_.empty()) {
+  Status landed = Land();
+  return status ? std::move(landed) : std::move(status);
+}
+
+Status SessionState::Land() {
+  Status status;
+  for (; !in_flight_.empty(); in_flight_.pop_front()) {
     std::unique_ptr<CommandRecord> record = std::move(in_flight_.front());
-    in_flight_.pop_front();
     device_->EndFlight(record.get());
     if (Status dropped = Retire(record.get()); !dropped && status) status = std::move(dropped);
     spare_records_.push_back(std::move(record));

@@ -57,6 +57,8 @@ class SessionState final {
   Status FailEncoding(Error error);
   // Ends the encoder, drops its command buffer and lets go of what it held.
   void Abandon();
+  // Retires all that was in flight, which has finished. Returns the first error of Retire.
+  Status Land();
   // Lets go of what `record` held. Returns the error of a buffer dropped in flight.
   Status Retire(CommandRecord* record);
 

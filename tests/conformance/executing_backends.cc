@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "gpu/backend.h"
 #include "tests/conformance/test_kernels.h"
@@ -32,7 +33,12 @@ std::unique_ptr<Device> MakeDevice(const std::string& backend, const BackendOpti
   auto made = MakeBackend(backend, options);
   EXPECT_TRUE(made) << made.error().ToString();
   if (!made) return nullptr;
-  auto device = Device::Create(*std::move(made), device_options);
+  return MakeDevice(*std::move(made), device_options);
+}
+
+std::unique_ptr<Device> MakeDevice(std::unique_ptr<Backend> backend,
+                                   const DeviceOptions& device_options) {
+  auto device = Device::Create(std::move(backend), device_options);
   EXPECT_TRUE(device) << device.error().ToString();
   if (!device) return nullptr;
   RegisterTestKernels(**device);

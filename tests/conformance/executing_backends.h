@@ -10,6 +10,8 @@
 
 #include "assay/gpu.h"
 
+#include "gpu/backend.h"
+
 namespace assay::gpu::testing {
 
 // Those of BackendNames() whose results can be checked, by the exclusions in the .cc file.
@@ -17,6 +19,10 @@ std::vector<std::string> ExecutingBackends();
 
 // A device with the test kernels; failure is a test failure.
 std::unique_ptr<Device> MakeDevice(const std::string& backend, const BackendOptions& options = {},
+                                   const DeviceOptions& device_options = {});
+
+// The same over a backend that the test has made.
+std::unique_ptr<Device> MakeDevice(std::unique_ptr<Backend> backend,
                                    const DeviceOptions& device_options = {});
 
 inline std::string BackendTestName(const ::testing::TestParamInfo<std::string>& info) {

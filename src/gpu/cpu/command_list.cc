@@ -11,6 +11,20 @@ constexpr uint32_t kMaxGroupChunks = uint32_t{1} << 30;
 
 }  // namespace
 
+void RunWorkgroups(const CpuDispatch& dispatch, const CpuKernelArgs& args, uint32_t first,
+                   uint32_t count) {
+  const Extent3 grid = dispatch.grid;
+  Extent3 workgroup{first % grid.x, first / grid.x % grid.y, first / grid.x / grid.y};
+  for (uint32_t i = 0; i < count; ++i) {
+    dispatch.run(args, workgroup);
+    if (++workgroup.x < grid.x) continue;
+    workgroup.x = 0;
+    if (++workgroup.y < grid.y) continue;
+    workgroup.y = 0;
+    ++workgroup.z;
+  }
+}
+
 bool CommandList::AddDispatch(const CpuDispatch& dispatch, std::span<const CpuBinding> bindings,
                               std::span<const std::byte> constants, uint32_t max_chunks) {
   if (!group_open_) {
@@ -79,16 +93,7 @@ void CommandList::RunChunk(const CpuGroup& group, uint32_t chunk,
   const CpuKernelArgs args = ArgsOf(dispatch, scratch);
   const uint32_t first = (chunk - dispatch.first_chunk) * dispatch.chunk_workgroups;
   const uint32_t count = std::min(dispatch.chunk_workgroups, dispatch.workgroups - first);
-  const Extent3 grid = dispatch.grid;
-  Extent3 workgroup{first % grid.x, first / grid.x % grid.y, first / grid.x / grid.y};
-  for (uint32_t i = 0; i < count; ++i) {
-    dispatch.run(args, workgroup);
-    if (++workgroup.x < grid.x) continue;
-    workgroup.x = 0;
-    if (++workgroup.y < grid.y) continue;
-    workgroup.y = 0;
-    ++workgroup.z;
-  }
+  RunWorkgroups(dispatch, args, first, count);
 }
 
 }  // namespace assay::gpu

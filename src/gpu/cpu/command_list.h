@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,10 +17,10 @@ namespace assay::gpu {
 
 // One range that a dispatch binds.
 struct CpuBinding {
-  std::byte* allocation = nullptr;  // The first byte of the buffer...
-  uint64_t allocation_bytes = 0;    // ... and its size.
+  std::byte* allocation = nullptr;  // The first byte of the buffer.
   ByteRange range;
   Access access = Access::kRead;
+  const std::string* label = nullptr;  // Lives as long as the buffer.
 };
 
 struct CpuDispatch {
@@ -36,6 +37,10 @@ struct CpuDispatch {
   uint32_t chunk_workgroups = 0;
   uint32_t first_chunk = 0;  // Within its group.
 };
+
+// Runs `count` workgroups from number `first`, x fastest.
+void RunWorkgroups(const CpuDispatch& dispatch, const CpuKernelArgs& args, uint32_t first,
+                   uint32_t count);
 
 // The dispatches between two barriers: one pool of chunks that may run in any order and at once.
 struct CpuGroup {

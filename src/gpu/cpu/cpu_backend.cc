@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "gpu/cpu/access_check.h"
 #include "gpu/cpu/command_list.h"
 #include "gpu/cpu/cpu_kernel.h"
 #include "gpu/cpu/memory.h"
@@ -36,7 +37,7 @@ class CpuBuffer final : public BackendBuffer {
     if (pool_ != nullptr) pool_->Free(bytes_, size_bytes_, label_);
   }
   std::byte* bytes() const { return bytes_; }
-  uint64_t size_bytes() const { return size_bytes_; }
+  const std::string& label() const { return label_; }
 
  private:
   MemoryPool* pool_;
@@ -58,7 +59,20 @@ class CpuBuiltKernel final : public BackendKernel {
 };
 
 // Command lists of one queue that wait to be filled again. Used by the queue's thread.
-using SpareLists = std::vector<std::unique_ptr<CommandList>>;
+class SpareLists {
+ public:
+  std::unique_ptr<CommandList> Take() {
+    if (lists_.empty()) return std::make_unique<CommandList>();
+    std::unique_ptr<CommandList> list = std::move(lists_.back());
+    lists_.pop_back();
+    list->Clear();
+    return list;
+  }
+  void Put(std::unique_ptr<CommandList> list) { lists_.push_back(std::move(list)); }
+
+ private:
+  std::vector<std::unique_ptr<CommandList>> lists_;
+};
 
 class CpuCommandBuffer final : public BackendCommandBuffer {
  public:
@@ -67,7 +81,7 @@ class CpuCommandBuffer final : public BackendCommandBuffer {
   CpuCommandBuffer(const CpuCommandBuffer&) = delete;
   CpuCommandBuffer& operator=(const CpuCommandBuffer&) = delete;
   ~CpuCommandBuffer() override {
-    if (list_ != nullptr) spare_->push_back(std::move(list_));
+    if (list_ != nullptr) spare_->Put(std::move(list_));
   }
 
   Status Dispatch(const BackendDispatch& dispatch) override {
@@ -80,7 +94,7 @@ class CpuCommandBuffer final : public BackendCommandBuffer {
     bindings_.clear();
     for (const BackendBinding& binding : dispatch.bindings) {
       const auto* buffer = static_cast<const CpuBuffer*>(binding.buffer);
-      bindings_.push_back({buffer->bytes(), buffer->size_bytes(), binding.range, binding.access});
+      bindings_.push_back({buffer->bytes(), binding.range, binding.access, &buffer->label()});
     }
     if (!list_->AddDispatch(translated, bindings_, dispatch.constants, max_chunks_)) {
       return Fail(ErrorCode::kCommandBuffer, std::string(translated.kernel_name),
@@ -112,15 +126,7 @@ class CpuQueue final : public BackendQueue {
       : max_chunks_(max_chunks), lane_(std::move(lane)) {}
 
   Result<std::unique_ptr<BackendCommandBuffer>> Begin() override {
-    std::unique_ptr<CommandList> list;
-    if (spare_.empty()) {
-      list = std::make_unique<CommandList>();
-    } else {
-      list = std::move(spare_.back());
-      spare_.pop_back();
-      list->Clear();
-    }
-    return std::make_unique<CpuCommandBuffer>(std::move(list), max_chunks_, &spare_);
+    return std::make_unique<CpuCommandBuffer>(spare_.Take(), max_chunks_, &spare_);
   }
 
   Result<Serial> Commit(std::unique_ptr<BackendCommandBuffer> command_buffer) override {
@@ -131,7 +137,7 @@ class CpuQueue final : public BackendQueue {
   Status Wait(Serial serial) override {
     lane_->Wait(serial);
     for (; finished_ < serial; ++finished_) {
-      spare_.push_back(std::move(running_.front()));
+      spare_.Put(std::move(running_.front()));
       running_.pop_front();
     }
     return {};
@@ -143,6 +149,40 @@ class CpuQueue final : public BackendQueue {
   std::deque<std::unique_ptr<CommandList>> running_;  // From serial finished_ + 1.
   SpareLists spare_;
   std::unique_ptr<WorkerPool::Lane> lane_;  // Last, so that it ends before the lists it runs.
+};
+
+// The queue of a checked device: what is committed runs inside Wait, on that thread, under the
+// access check.
+class CheckedCpuQueue final : public BackendQueue {
+ public:
+  explicit CheckedCpuQueue(Scratch scratch) : scratch_(std::move(scratch)) {}
+
+  Result<std::unique_ptr<BackendCommandBuffer>> Begin() override {
+    return std::make_unique<CpuCommandBuffer>(spare_.Take(), 1, &spare_);
+  }
+
+  Result<Serial> Commit(std::unique_ptr<BackendCommandBuffer> command_buffer) override {
+    committed_.push_back(static_cast<CpuCommandBuffer*>(command_buffer.get())->Take());
+    return finished_ + committed_.size();
+  }
+
+  Status Wait(Serial serial) override {
+    Status status;
+    for (; finished_ < serial; ++finished_) {
+      Status checked = checker_.Run(*committed_.front(), scratch_.bytes());
+      if (!checked && status) status = std::move(checked);
+      spare_.Put(std::move(committed_.front()));
+      committed_.pop_front();
+    }
+    return status;
+  }
+
+ private:
+  Scratch scratch_;
+  AccessChecker checker_;
+  Serial finished_ = 0;
+  std::deque<std::unique_ptr<CommandList>> committed_;  // From serial finished_ + 1.
+  SpareLists spare_;
 };
 
 class CpuBackend final : public Backend {
@@ -161,7 +201,10 @@ class CpuBackend final : public Backend {
     return info;
   }
 
-  void EnableChecks() override { memory_.EnablePoison(); }
+  void EnableChecks() override {
+    checked_ = true;
+    memory_.EnablePoison();
+  }
 
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {
     ASSAY_ASSIGN_OR_RETURN(std::byte* const bytes, memory_.Allocate(desc.size_bytes, desc.label));
@@ -201,6 +244,10 @@ class CpuBackend final : public Backend {
   }
 
   Result<std::unique_ptr<BackendQueue>> CreateQueue() override {
+    if (checked_) {
+      ASSAY_ASSIGN_OR_RETURN(Scratch scratch, Scratch::Allocate(kSharedBytes));
+      return std::make_unique<CheckedCpuQueue>(std::move(scratch));
+    }
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool::Lane> lane, workers_->CreateLane());
     const auto threads = static_cast<uint32_t>(workers_->threads());
     return std::make_unique<CpuQueue>(std::move(lane),
@@ -221,6 +268,7 @@ class CpuBackend final : public Backend {
   void Unmap(BackendBuffer*, ByteRange, Access) override {}
 
  private:
+  bool checked_ = false;
   MemoryPool memory_;
   std::unique_ptr<WorkerPool> workers_;
 };

@@ -1,0 +1,137 @@
+// Every call into the backend fails once, wherever it stands: the error arrives, nothing leaks and
+// encoders balance (E2).
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "assay/gpu.h"
+
+#include "tests/conformance/executing_backends.h"
+#include "tests/conformance/expect_error.h"
+#include "tests/conformance/spy_backend.h"
+#include "tests/conformance/test_kernels.h"
+
+namespace assay::gpu {
+namespace {
+
+using testing::Spy;
+using testing::SpyCall;
+
+// One of everything that reaches the backend.
+Status RunProgram(Device& device) {
+  const std::vector<float> host(64, 1.0f);
+  std::vector<float> result(64);
+  const auto buffer = [&](const char* label) {
+    return device.CreateBuffer({.size_bytes = 256, .label = label, .digest = {}});
+  };
+  ASSAY_ASSIGN_OR_RETURN(
+      const Buffer imported,
+      device.ImportHostMemory({.size_bytes = 256, .label = "imported", .digest = {}},
+                              std::as_bytes(std::span(host))));
+  ASSAY_ASSIGN_OR_RETURN(const Buffer a, buffer("a"));
+  ASSAY_ASSIGN_OR_RETURN(const Buffer b, buffer("b"));
+  ASSAY_TRY(device.Write(a.All(), std::as_bytes(std::span(host))));
+  ASSAY_ASSIGN_OR_RETURN(const KernelId add, device.kernels().Get("add"));
+  ASSAY_ASSIGN_OR_RETURN(const KernelId bump, device.kernels().Get("bump"));
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, device.CreateSession());
+  const std::vector<Binding> sum = {
+      {a.All(), Access::kRead}, {imported.All(), Access::kRead}, {b.All(), Access::kWrite}};
+  const std::vector<Binding> in_place = {{b.All(), Access::kReadWrite}};
+  ASSAY_TRY(session->BeginCapture());
+  ASSAY_TRY(session->Dispatch({add, sum, {}, {1, 1, 1}, 0}));
+  ASSAY_TRY(session->Dispatch({bump, in_place, {}, {1, 1, 1}, 0}));
+  ASSAY_ASSIGN_OR_RETURN(const Graph graph, session->EndCapture());
+  for (int i = 0; i < 2; ++i) {
+    ASSAY_TRY(session->Replay(graph));
+    ASSAY_TRY(session->Dispatch({add, sum, {}, {1, 1, 1}, 0}));
+    ASSAY_TRY(session->Commit());
+  }
+  ASSAY_TRY(session->Wait());
+  ASSAY_TRY(device.Read(b.All(), std::as_writable_bytes(std::span(result))));
+  ASSAY_ASSIGN_OR_RETURN(const HostMapping mapping, device.Map(b.All(), Access::kRead));
+  for (const float value : result) {
+    EXPECT_EQ(value, 2.0f);
+  }
+  return {};
+}
+
+class FaultInjectionTest : public ::testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(EveryCall, FaultInjectionTest,
+                         ::testing::Range<size_t>(0, testing::kSpyCalls));
+
+TEST_P(FaultInjectionTest, E2_NothingLeaksAndEncodersBalance) {
+  const auto call = static_cast<SpyCall>(GetParam());
+  size_t failures = 0;
+  for (size_t n = 1;; ++n) {
+    SCOPED_TRACE("call number " + std::to_string(n));
+    const auto spy = std::make_shared<Spy>();
+    const auto device = testing::MakeDevice(
+        testing::MakeSpyBackend(MakeBackend("cpu", {.threads = 2}).value(), spy));
+    spy->FailNth(call, n);
+    const Status status = RunProgram(*device);
+    const Counters counters = device->counters();
+    EXPECT_EQ(counters.encoders_created, counters.encoders_released);
+    EXPECT_EQ(counters.encoders_created, counters.command_buffers);
+    EXPECT_EQ(device->live_buffers(), 0u);
+    EXPECT_EQ(device->live_bytes(), 0u);
+    EXPECT_EQ(spy->buffers(), 0u);
+    EXPECT_EQ(spy->command_buffers(), 0u);
+    EXPECT_EQ(spy->queues(), 0u);
+    if (!spy->failed()) {
+      EXPECT_THAT(status, assay::testing::Succeeds());
+      break;
+    }
+    ++failures;
+    EXPECT_THAT(status, assay::testing::FailsWith(ErrorCode::kDevice, "fails as the test asks"));
+    // The device is as good as before.
+    EXPECT_THAT(RunProgram(*device), assay::testing::Succeeds());
+  }
+  EXPECT_GT(failures, 0u) << "the program does not make this call";
+}
+
+TEST(FaultInjection, AFailedCommitLeavesACleanSession) {
+  const auto spy = std::make_shared<Spy>();
+  const auto device =
+      testing::MakeDevice(testing::MakeSpyBackend(MakeBackend("cpu", {.threads = 1}).value(), spy));
+  const auto session = device->CreateSession().value();
+  Buffer buffer = testing::MakeBuffer(*device, 64);
+  const auto bump = testing::Bump(*device, buffer.All());
+  for (const SpyCall call : {SpyCall::kEndEncoding, SpyCall::kCommit}) {
+    spy->FailNth(call, 1);
+    ASSERT_THAT(session->Dispatch(bump.get()), assay::testing::Succeeds());
+    EXPECT_THAT(session->Commit(),
+                assay::testing::FailsWith(ErrorCode::kDevice, "committing a command buffer"));
+    EXPECT_EQ(session->counters().commits, 0u);
+    EXPECT_EQ(session->counters().encoders_created, session->counters().encoders_released);
+    std::vector<std::byte> bytes(64);
+    EXPECT_THAT(device->Write(buffer.All(), bytes), assay::testing::Succeeds());
+  }
+  // Nothing of the failed ones has run.
+  ASSERT_THAT(session->Dispatch(bump.get()), assay::testing::Succeeds());
+  ASSERT_THAT(session->Commit(), assay::testing::Succeeds());
+  ASSERT_THAT(session->Wait(), assay::testing::Succeeds());
+  EXPECT_EQ(testing::ReadWords(*device, buffer.All())[0], 1u);
+  EXPECT_THAT(buffer.Release(), assay::testing::Succeeds());
+}
+
+TEST(FaultInjection, AFailedWaitKeepsEverythingInFlight) {
+  const auto spy = std::make_shared<Spy>();
+  const auto device =
+      testing::MakeDevice(testing::MakeSpyBackend(MakeBackend("cpu", {.threads = 2}).value(), spy));
+  const auto session = device->CreateSession().value();
+  Buffer buffer = testing::MakeBuffer(*device, 64);
+  ASSERT_THAT(session->Dispatch(testing::Bump(*device, buffer.All()).get()),
+              assay::testing::Succeeds());
+  ASSERT_THAT(session->Commit(), assay::testing::Succeeds());
+  spy->FailNth(SpyCall::kWait, 1);
+  EXPECT_THAT(session->Wait(), assay::testing::FailsWith(ErrorCode::kDevice, "waiting"));
+  EXPECT_EQ(session->counters().waits, 0u);
+  EXPECT_THAT(buffer.Release(), assay::testing::FailsWith(ErrorCode::kCommandBuffer, ""));
+  EXPECT_THAT(session->Wait(), assay::testing::Succeeds());
+  EXPECT_THAT(buffer.Release(), assay::testing::Succeeds());
+}
+
+}  // namespace
+}  // namespace assay::gpu

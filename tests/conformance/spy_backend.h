@@ -1,0 +1,74 @@
+// A backend for tests that stands before another one: it writes down what it is asked, counts what
+// is alive, and fails a chosen call.
+#ifndef ASSAY_TESTS_CONFORMANCE_SPY_BACKEND_H_
+#define ASSAY_TESTS_CONFORMANCE_SPY_BACKEND_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/base.h"
+
+#include "gpu/backend.h"
+
+namespace assay::gpu::testing {
+
+// Everything that a backend can be asked and can refuse.
+enum class SpyCall : uint8_t {
+  kCreateBuffer,
+  kImportHostMemory,
+  kCreateKernel,
+  kCreateQueue,
+  kBegin,
+  kDispatch,
+  kBarrier,
+  kEndEncoding,
+  kCommit,
+  kWait,
+  kWrite,
+  kRead,
+  kMap,
+};
+inline constexpr size_t kSpyCalls = 13;
+
+// Shared by the test and the backend. Thread-safe.
+class Spy final {
+ public:
+  // The `n`-th call of that kind from now on, counted from 1, fails with kDevice.
+  void FailNth(SpyCall call, size_t n);
+  // True once it has.
+  bool failed() const;
+  // Words such as "begin", "dispatch add", "barrier", "end", "commit", "wait", in order.
+  std::vector<std::string> TakeLog();
+  // Objects of the backend that have not been destroyed.
+  size_t buffers() const { return buffers_.load(); }
+  size_t command_buffers() const { return command_buffers_.load(); }
+  size_t queues() const { return queues_.load(); }
+
+ private:
+  friend class SpyBackend;
+  friend class SpyBuffer;
+  friend class SpyCommandBuffer;
+  friend class SpyQueue;
+
+  Status Enter(SpyCall call, std::string word);
+
+  mutable std::mutex mutex_;
+  std::vector<std::string> log_;
+  std::optional<SpyCall> fail_call_;
+  size_t calls_until_failure_ = 0;
+  bool failed_ = false;
+  std::atomic<size_t> buffers_{0};
+  std::atomic<size_t> command_buffers_{0};
+  std::atomic<size_t> queues_{0};
+};
+
+std::unique_ptr<Backend> MakeSpyBackend(std::unique_ptr<Backend> inner, std::shared_ptr<Spy> spy);
+
+}  // namespace assay::gpu::testing
+
+#endif  // ASSAY_TESTS_CONFORMANCE_SPY_BACKEND_H_
