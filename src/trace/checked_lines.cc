@@ -1,0 +1,110 @@
+#include "trace/checked_lines.h"
+
+#include <fmt/format.h>
+
+#include "trace/format.h"
+
+namespace assay::trace {
+namespace {
+
+constexpr std::string_view kTorn =
+    "A second trace begins here: the file is torn, two recorders wrote to it.";
+
+}  // namespace
+
+Error CheckedLines::At(ErrorCode code, std::string_view message) const {
+  return {code, name_, fmt::format("\"{}\", line {}: {}", name_, lines_.number(), message)};
+}
+
+Error CheckedLines::At(const ParseFailure& failure) const {
+  return {ErrorCode::kFormat, name_,
+          fmt::format("\"{}\", line {}, column {}: {}", name_, lines_.number(), failure.column,
+                      failure.message)};
+}
+
+Result<bool> CheckedLines::ReadLine() {
+  using Found = LineReader::Found;
+  ASSAY_ASSIGN_OR_RETURN(const Found found, lines_.Next());
+  switch (found) {
+    case Found::kLine:
+      return true;
+    case Found::kUnended:
+      if (end_line_ == EndLine::kIgnored) return true;
+      return Fail(At(ErrorCode::kFormat,
+                     "The file is cut short: its last line does not end in a line feed."));
+    case Found::kEnd:
+      if (lines_.number() == 1) return Fail(At(ErrorCode::kFormat, "The file is empty."));
+      if (end_line_ == EndLine::kIgnored) return false;
+      return Fail(At(ErrorCode::kFormat, "The file is cut short: it has no end line."));
+    case Found::kTooLong:
+      return Fail(
+          At(ErrorCode::kFormat,
+             fmt::format("The line is longer than the limit ({} bytes).", limits_.max_line_bytes)));
+    case Found::kTooLarge:
+      return Fail(
+          At(ErrorCode::kFormat,
+             fmt::format("The text is longer than the limit ({} bytes).", limits_.max_bytes)));
+  }
+  return false;
+}
+
+Status CheckedLines::ReadFirstLine() {
+  ASSAY_TRY(ReadLine());
+  uint64_t number = 0;
+  ParseFailure failure;
+  if (!ParseFirstLine(lines_.line(), &number, &failure)) return Fail(At(failure));
+  if (number != kCurrentVersion && number != kCreationOrderVersion) {
+    return Fail(At(ErrorCode::kUnsupported,
+                   fmt::format("The trace has version {}; versions {} and {} can be read.", number,
+                               kCreationOrderVersion, kCurrentVersion)));
+  }
+  version_ = static_cast<int>(number);
+  return {};
+}
+
+Result<std::optional<Event>> CheckedLines::Next() {
+  ASSAY_ASSIGN_OR_RETURN(const bool found, ReadLine());
+  if (!found || IsEndLine(lines_.line())) {
+    if (const std::string wrong = rules_.CheckEnd(); !wrong.empty()) {
+      return Fail(At(ErrorCode::kFormat, wrong));
+    }
+    if (found) ASSAY_TRY(CheckEndLine());
+    return std::optional<Event>();
+  }
+  const std::string_view line = lines_.line();
+  if (line.starts_with(kMagic)) return Fail(At(ErrorCode::kFormat, kTorn));
+  std::optional<Event> event(std::in_place);
+  ParseFailure failure;
+  if (!ParseEventLine(line, &*event, &failure)) return Fail(At(failure));
+  if (const std::string wrong = rules_.Check(*event); !wrong.empty()) {
+    return Fail(At(ErrorCode::kFormat, wrong));
+  }
+  return event;
+}
+
+Status CheckedLines::CheckEndLine() {
+  if (end_line_ == EndLine::kRequired) {
+    EndOfTrace end;
+    ParseFailure failure;
+    if (!ParseEndLine(lines_.line(), &end, &failure)) return Fail(At(failure));
+    const uint64_t lines_before = lines_.number() - 1;
+    if (end.lines != lines_before) {
+      return Fail(At(ErrorCode::kFormat,
+                     fmt::format("The end line counts {} lines before it, but there are {}.",
+                                 end.lines, lines_before)));
+    }
+    const std::string digest = lines_.DigestBeforeLine();
+    if (end.digest != digest) {
+      return Fail(At(ErrorCode::kFormat,
+                     fmt::format("The end line says digest {}, but the lines before it have {}.",
+                                 end.digest, digest)));
+    }
+  }
+  ASSAY_ASSIGN_OR_RETURN(const LineReader::Found found, lines_.Next());
+  if (found == LineReader::Found::kEnd) return {};
+  if (lines_.line().starts_with(kMagic)) return Fail(At(ErrorCode::kFormat, kTorn));
+  return Fail(
+      At(ErrorCode::kFormat, "Something stands behind the end line, which must be the last."));
+}
+
+}  // namespace assay::trace
