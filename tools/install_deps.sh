@@ -14,7 +14,7 @@ build_packages=(
   libfmt-dev libexpected-dev libzstd-dev libxxhash-dev libhwy-dev libpcre2-dev libutf8proc-dev
   libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
-  zstd python3
+  zstd python3 patch
 )
 check_packages=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev codespell)
 
