@@ -1,10 +1,14 @@
 #include "cli/commands.h"
 
+#include "cli/run_command.h"
+
 namespace assay::cli {
 
 std::span<const CommandEntry> Commands() {
   // {"name", &MakeNameCommand}, one row a command.
-  static const std::vector<CommandEntry> commands = {};
+  static const std::vector<CommandEntry> commands = {
+      {"run", &MakeRunCommand},
+  };
   return commands;
 }
 

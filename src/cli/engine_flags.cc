@@ -1,0 +1,111 @@
+#include "cli/engine_flags.h"
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "cli/embedded_model.h"
+#include "gpu/backend.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxContext = 1 << 24;
+
+}  // namespace
+
+std::vector<Flag> EngineFlags::Flags() {
+  const std::string group = "model and device";
+  return {
+      {.names = "-m,--model",
+       .value = TextValue{&model},
+       .placeholder = "FILE",
+       .help = "The model, a GGUF file of the architecture qwen3 or qwen3moe. Without it the "
+               "built-in one is used, which recites old tales and knows nothing else.",
+       .show_default = false,
+       .group = group},
+      {.names = "--loaders",
+       .value = IntegerValue{&loaders, 0, kMaxThreads},
+       .placeholder = "N",
+       .help = "Threads that read weights; 0 is one for each core.",
+       .group = group},
+      {.names = "-c,--ctx",
+       .value = IntegerValue{&context, 0, kMaxContext},
+       .placeholder = "N",
+       .help = "Positions that the cache holds; 0 is the model's own context.",
+       .group = group},
+      {.names = "--kv",
+       .value = ChoiceValue{&kv, {"f32", "f16"}},
+       .placeholder = "TYPE",
+       .help = "How keys and values are stored.",
+       .group = group},
+      {.names = "--barriers",
+       .value = ChoiceValue{&barriers, {"manual", "automatic", "serial"}},
+       .placeholder = "MODE",
+       .help = "Who places barriers: the model's code, the encoder where data conflict, or one "
+               "after every dispatch. The results are the same bits.",
+       .group = group},
+      {.names = "--backend",
+       .value = ChoiceValue{&backend, gpu::BackendNames()},
+       .placeholder = "NAME",
+       .help = "The device to run on.",
+       .group = group},
+      {.names = "--mmap",
+       .value = SwitchValue{&mmap},
+       .help = "Uses the mapped file as weights instead of reading it into memory of the program's "
+               "own: starts sooner, may decode slower.",
+       .group = group},
+  };
+}
+
+Flag EngineFlags::ThreadsFlag() {
+  return {.names = "-t,--threads",
+          .value = IntegerValue{&threads, 0, kMaxThreads},
+          .placeholder = "N",
+          .help = "Threads that compute; 0 is one for each core.",
+          .group = "model and device"};
+}
+
+llm::LoadOptions EngineFlags::load_options() const {
+  return {.loaders = static_cast<int>(loaders), .mmap = mmap};
+}
+
+llm::DecoderOptions EngineFlags::decoder_options() const {
+  llm::DecoderOptions options;
+  options.context = static_cast<uint32_t>(context);
+  options.kv = kv == "f32" ? llm::KvType::kF32 : llm::KvType::kF16;
+  options.barriers = barriers == "serial"      ? gpu::BarrierMode::kSerial
+                     : barriers == "automatic" ? gpu::BarrierMode::kAutomatic
+                                               : gpu::BarrierMode::kManual;
+  return options;
+}
+
+Result<std::shared_ptr<const gguf::File>> OpenModel(const EngineFlags& flags) {
+  if (!flags.model.empty()) return gguf::File::Open(flags.model);
+  return gguf::File::FromMemory(EmbeddedModel(), std::string(kEmbeddedModelName));
+}
+
+Result<std::string> ModelDigest(const EngineFlags& flags) {
+  if (flags.model.empty()) return HexDigest(EmbeddedModel());
+  ASSAY_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(flags.model));
+  return HexDigest(file.bytes());
+}
+
+std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary) {
+  std::vector<llm::TokenId> ids(count);
+  uint64_t x = 1;
+  for (llm::TokenId& id : ids) {
+    x = x * 6364136223846793005U + 1442695040888963407U;
+    id = static_cast<llm::TokenId>((x >> 33) % std::min(256U, vocabulary));
+  }
+  return ids;
+}
+
+Result<std::unique_ptr<gpu::Backend>> MakeBackend(const EngineFlags& flags, int64_t threads) {
+  gpu::BackendOptions options;
+  options.threads = static_cast<int>(threads);
+  return gpu::MakeBackend(flags.backend, options);
+}
+
+}  // namespace assay::cli

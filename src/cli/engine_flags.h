@@ -1,0 +1,55 @@
+// The flags that run, trace and bench share, and what they stand for: a model file, a device, a
+// decoder.
+#ifndef ASSAY_CLI_ENGINE_FLAGS_H_
+#define ASSAY_CLI_ENGINE_FLAGS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "assay/base.h"
+#include "assay/gpu.h"
+#include "assay/llm.h"
+
+#include "cli/command.h"
+
+namespace assay::cli {
+
+// Values of the flags; the defaults stand when a flag is absent.
+struct EngineFlags {
+  std::string model;  // Empty: the built-in one.
+  int64_t threads = 0;
+  int64_t loaders = 0;
+  int64_t context = 0;
+  std::string kv = "f16";
+  std::string barriers = "manual";
+  std::string backend = "cpu";
+  bool mmap = false;
+
+  // -m, --loaders, -c, --kv, --barriers, --backend and --mmap, which write into this object.
+  std::vector<Flag> Flags();
+  // -t, apart because bench takes a list.
+  Flag ThreadsFlag();
+
+  llm::LoadOptions load_options() const;
+  llm::DecoderOptions decoder_options() const;
+};
+
+// The model that -m names, or the built-in one.
+Result<std::shared_ptr<const gguf::File>> OpenModel(const EngineFlags& flags);
+
+// The digest of that whole file.
+Result<std::string> ModelDigest(const EngineFlags& flags);
+
+// The ids that trace and bench feed, the same for every model with that vocabulary
+// (docs/engine.md): from x = 1 on, x = x * 6364136223846793005 + 1442695040888963407 modulo 2^64,
+// and the id is the remainder of x / 2^33 by the smaller of 256 and the vocabulary.
+std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary);
+
+// The backend that --backend names, with `threads` threads (0: one for each core).
+Result<std::unique_ptr<gpu::Backend>> MakeBackend(const EngineFlags& flags, int64_t threads);
+
+}  // namespace assay::cli
+
+#endif  // ASSAY_CLI_ENGINE_FLAGS_H_

@@ -1,0 +1,374 @@
+#include "cli/run_command.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "cli/engine_flags.h"
+#include "gpu/backend.h"
+#include "llm/tokenizer/utf8_streamer.h"
+
+namespace assay::cli {
+namespace {
+
+using llm::TokenId;
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double Rate(size_t count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+// Why generation ended; the word stands in the JSON.
+enum class Stop { kLength, kEndOfText, kContext, kCancelled };
+
+std::string_view StopName(Stop stop) {
+  switch (stop) {
+    case Stop::kLength:
+      return "length";
+    case Stop::kEndOfText:
+      return "end-of-text";
+    case Stop::kContext:
+      return "context";
+    case Stop::kCancelled:
+      return "cancelled";
+  }
+  return "";
+}
+
+struct Timings {
+  double load_s = 0;
+  double prompt_s = 0;
+  double decode_s = 0;
+};
+
+struct Generation {
+  std::vector<TokenId> prompt;
+  std::vector<TokenId> ids;
+  size_t decode_passes = 0;  // Feeds of a generated id; the last one is not fed.
+  Stop stop = Stop::kLength;
+  Timings timings;
+  // Of the logits that each id was chosen from, with --json: two runs with one digest had the same
+  // bits at every step.
+  Hasher logits;
+};
+
+class RunCommand final : public Command {
+ public:
+  CommandSpec Describe() override;
+  Status CheckArguments() override;
+  Result<int> Run(Context& context) override;
+
+ private:
+  Result<std::vector<TokenId>> PromptIds(const llm::Tokenizer& tokenizer) const;
+  Status Generate(Context& context, const llm::Tokenizer& tokenizer, llm::Decoder& decoder,
+                  Generation& generation);
+  // Feeds the prompt in pieces, so that Ctrl-C is answered between them.
+  Status FeedPrompt(Context& context, llm::Decoder& decoder, Generation& generation) const;
+  // Streams the ids as text, in whole characters, or with --ids as numbers.
+  Status Show(Context& context, const llm::Tokenizer& tokenizer, std::span<const TokenId> ids,
+              bool first);
+  void PrintJson(Context& context, const std::string& text, const Generation& generation) const;
+
+  EngineFlags engine_;
+  std::string prompt_;
+  std::string prompt_file_;
+  std::vector<int64_t> prompt_ids_;
+  bool prompt_given_ = false;
+  bool prompt_ids_given_ = false;
+  int64_t predict_ = 128;
+  bool predict_given_ = false;
+  int64_t seed_ = 0;
+  double temperature_ = 0;
+  int64_t top_k_ = 0;
+  double top_p_ = 1;
+  double min_p_ = 0;
+  bool ids_ = false;
+  bool json_ = false;
+  bool ignore_eos_ = false;
+  bool no_display_prompt_ = false;
+
+  llm::Utf8Streamer streamer_;
+};
+
+CommandSpec RunCommand::Describe() {
+  const std::string prompt = "prompt";
+  const std::string sampling = "sampling";
+  const std::string output = "output";
+  CommandSpec spec{
+      .name = "run",
+      .summary = "Continues a text with a model.",
+      .description =
+          "Prints the prompt and what the model continues it with, token by token. The "
+          "same model, prompt, flags and seed give the same text on any number of "
+          "threads. Without -m the built-in model is used: it tells old tales and "
+          "knows nothing else.",
+      .flags = engine_.Flags(),
+      .examples = {{"assay run -p \"Once upon a time\"", "A tale by the built-in model."},
+                   {"assay run -m model.gguf -f question.txt -n 256 --temp 0.7 --seed 1",
+                    "A sampled text, the same each time."},
+                   {"assay run --prompt-ids 49,1757,606 -n 16 --ids",
+                    "Token ids in, token ids out."}},
+      .exit_meanings = {{0, "The text is complete."},
+                        {2,
+                         "The model, the prompt or the device was refused or failed, or the "
+                         "context was full before -n tokens were there."}},
+      .quiet_help = "Prints no timings and no progress.",
+  };
+  const auto add = [&](Flag flag) { spec.flags.push_back(std::move(flag)); };
+  add(engine_.ThreadsFlag());
+  add({.names = "-p,--prompt",
+       .value = TextValue{&prompt_},
+       .placeholder = "TEXT",
+       .help = "The text to continue. Texts of control tokens, such as <|im_start|>, become those "
+               "tokens.",
+       .given = &prompt_given_,
+       .show_default = false,
+       .group = prompt});
+  add({.names = "-f,--file",
+       .value = TextValue{&prompt_file_},
+       .placeholder = "FILE",
+       .help = "Reads the prompt from a file.",
+       .show_default = false,
+       .group = prompt});
+  add({.names = "--prompt-ids",
+       .value = IntegerListValue{&prompt_ids_, 0, INT32_MAX},
+       .placeholder = "ID,...",
+       .help = "The prompt as token ids.",
+       .given = &prompt_ids_given_,
+       .show_default = false,
+       .group = prompt});
+  add({.names = "-n,--predict",
+       .value = IntegerValue{&predict_, -1, INT32_MAX},
+       .placeholder = "N",
+       .help = "Tokens to generate at most; -1 goes on to the end of the text or of the context.",
+       .given = &predict_given_});
+  add({.names = "--ignore-eos",
+       .value = SwitchValue{&ignore_eos_},
+       .help = "Goes on past end-of-text tokens."});
+  add({.names = "--temp",
+       .value = RealValue{&temperature_, 0, 100},
+       .placeholder = "T",
+       .help = "Temperature; 0 takes the likeliest token each time.",
+       .group = sampling});
+  add({.names = "--top-k",
+       .value = IntegerValue{&top_k_, 0, INT32_MAX},
+       .placeholder = "K",
+       .help = "Samples from the K likeliest tokens; 0 is all.",
+       .group = sampling});
+  add({.names = "--top-p",
+       .value = RealValue{&top_p_, 0, 1},
+       .placeholder = "P",
+       .help = "Samples from the fewest tokens whose probabilities sum to P.",
+       .group = sampling});
+  add({.names = "--min-p",
+       .value = RealValue{&min_p_, 0, 1},
+       .placeholder = "P",
+       .help = "Leaves out tokens less likely than P times the likeliest.",
+       .group = sampling});
+  add({.names = "-s,--seed",
+       .value = IntegerValue{&seed_, 0, INT64_MAX},
+       .placeholder = "N",
+       .help = "Seed of the sampling.",
+       .group = sampling});
+  add({.names = "--ids",
+       .value = SwitchValue{&ids_},
+       .help = "Prints the generated token ids, separated by commas, instead of text.",
+       .group = output});
+  add({.names = "--json",
+       .value = SwitchValue{&json_},
+       .help = "Prints one JSON object at the end: prompt and generated ids, text, why it ended, a "
+               "digest of the logits of every step, timings.",
+       .group = output});
+  add({.names = "--no-display-prompt",
+       .value = SwitchValue{&no_display_prompt_},
+       .help = "Prints only what the model adds.",
+       .group = output});
+  return spec;
+}
+
+Status RunCommand::CheckArguments() {
+  const int given = int{prompt_given_} + int{!prompt_file_.empty()} + int{prompt_ids_given_};
+  if (given != 1) {
+    return Fail(ErrorCode::kInvalidArgument, "--prompt",
+                given == 0 ? "There is no prompt: give one with -p, -f or --prompt-ids."
+                           : "-p, -f and --prompt-ids exclude each other: give one of them.");
+  }
+  if (ids_ && json_) {
+    return Fail(ErrorCode::kInvalidArgument, "--json", "--ids and --json exclude each other.");
+  }
+  return {};
+}
+
+Result<std::vector<TokenId>> RunCommand::PromptIds(const llm::Tokenizer& tokenizer) const {
+  std::vector<TokenId> ids;
+  if (prompt_ids_given_) {
+    for (const int64_t id : prompt_ids_) ids.push_back(static_cast<TokenId>(id));
+    return ids;
+  }
+  std::string text = prompt_;
+  if (!prompt_given_) {
+    ASSAY_ASSIGN_OR_RETURN(text, ReadFile(prompt_file_));
+  }
+  ASSAY_ASSIGN_OR_RETURN(ids, tokenizer.Encode(text, /*parse_special=*/true));
+  if (ids.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "--prompt",
+                "The prompt holds no text; give at least one character.");
+  }
+  return ids;
+}
+
+Status RunCommand::Show(Context& context, const llm::Tokenizer& tokenizer,
+                        std::span<const TokenId> ids, bool first) {
+  if (json_) return {};
+  if (ids_) {
+    context.Print(fmt::format("{}{}", first ? "" : ",", fmt::join(ids, ",")));
+  } else {
+    ASSAY_ASSIGN_OR_RETURN(const std::string text, tokenizer.Decode(ids));
+    context.Print(streamer_.Push(text));
+  }
+  context.Flush();
+  return {};
+}
+
+Status RunCommand::FeedPrompt(Context& context, llm::Decoder& decoder,
+                              Generation& generation) const {
+  std::span<const TokenId> rest = generation.prompt;
+  if (rest.size() > decoder.context()) {
+    return Fail(ErrorCode::kInvalidArgument, "--prompt",
+                fmt::format("The prompt is {} tokens long and the context holds {}; shorten the "
+                            "prompt or give a larger -c.",
+                            rest.size(), decoder.context()));
+  }
+  const size_t piece = llm::DecoderOptions().prefill_chunk;
+  auto progress = context.StartProgress("reading the prompt", rest.size(), "tokens");
+  while (!rest.empty() && !context.cancelled()) {
+    const size_t count = std::min(piece, rest.size());
+    ASSAY_TRY(decoder.Feed(rest.first(count)));
+    rest = rest.subspan(count);
+    progress.Update(generation.prompt.size() - rest.size());
+  }
+  return {};
+}
+
+Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
+                            llm::Decoder& decoder, Generation& generation) {
+  ASSAY_ASSIGN_OR_RETURN(llm::Sampler sampler,
+                         llm::Sampler::Create({.temperature = static_cast<float>(temperature_),
+                                               .top_k = static_cast<uint32_t>(top_k_),
+                                               .top_p = static_cast<float>(top_p_),
+                                               .min_p = static_cast<float>(min_p_),
+                                               .seed = static_cast<uint64_t>(seed_)}));
+  const Clock::time_point start = Clock::now();
+  ASSAY_TRY(FeedPrompt(context, decoder, generation));
+  const Clock::time_point fed = Clock::now();
+  generation.timings.prompt_s = Seconds(fed - start);
+
+  const size_t wanted = predict_ < 0 ? SIZE_MAX : static_cast<size_t>(predict_);
+  while (generation.ids.size() < wanted) {
+    if (context.cancelled() || context.print_failed()) {
+      generation.stop = Stop::kCancelled;
+      break;
+    }
+    if (json_) {
+      ASSAY_ASSIGN_OR_RETURN(const std::span<const float> logits, decoder.Logits());
+      generation.logits.Update(std::as_bytes(logits));
+    }
+    TokenId id = 0;
+    if (temperature_ == 0) {
+      ASSAY_ASSIGN_OR_RETURN(id, decoder.Greedy());
+    } else {
+      ASSAY_ASSIGN_OR_RETURN(const std::span<const float> logits, decoder.Logits());
+      id = sampler.Sample(logits);
+    }
+    if (!ignore_eos_ && tokenizer.IsEndOfText(id)) {
+      generation.stop = Stop::kEndOfText;
+      break;
+    }
+    ASSAY_TRY(Show(context, tokenizer, {&id, 1}, generation.ids.empty()));
+    generation.ids.push_back(id);
+    if (generation.ids.size() == wanted) break;
+    if (decoder.position() == decoder.context()) {
+      generation.stop = Stop::kContext;
+      break;
+    }
+    ASSAY_TRY(decoder.Feed({&id, 1}));
+    ++generation.decode_passes;
+  }
+  generation.timings.decode_s = Seconds(Clock::now() - fed);
+  return {};
+}
+
+void RunCommand::PrintJson(Context& context, const std::string& text,
+                           const Generation& generation) const {
+  const Timings& timings = generation.timings;
+  nlohmann::ordered_json json;
+  json["prompt_ids"] = generation.prompt;
+  json["ids"] = generation.ids;
+  json["text"] = text;
+  json["stop"] = StopName(generation.stop);
+  json["logits_digest"] = generation.logits.HexDigest();
+  json["load_s"] = timings.load_s;
+  json["prompt_s"] = timings.prompt_s;
+  json["decode_s"] = timings.decode_s;
+  json["prompt_tokens_per_s"] = Rate(generation.prompt.size(), timings.prompt_s);
+  json["decode_tokens_per_s"] = Rate(generation.decode_passes, timings.decode_s);
+  // A text may end inside a character; JSON holds whole ones only.
+  context.Print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+Result<int> RunCommand::Run(Context& context) {
+  const Clock::time_point start = Clock::now();
+  ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
+  ASSAY_ASSIGN_OR_RETURN(const auto tokenizer, llm::Tokenizer::FromGguf(*file));
+  Generation generation;
+  ASSAY_ASSIGN_OR_RETURN(generation.prompt, PromptIds(*tokenizer));
+  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, engine_.threads));
+  ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(std::move(backend)));
+  std::unique_ptr<llm::Model> model;
+  {
+    const auto progress = context.StartProgress("loading weights");
+    ASSAY_ASSIGN_OR_RETURN(model, llm::Model::Load(device.get(), file, engine_.load_options()));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
+                         llm::Decoder::Create(model.get(), engine_.decoder_options()));
+  generation.timings.load_s = Seconds(Clock::now() - start);
+
+  if (!no_display_prompt_ && !ids_) {
+    ASSAY_TRY(Show(context, *tokenizer, generation.prompt, true));
+  }
+  ASSAY_TRY(Generate(context, *tokenizer, *decoder, generation));
+  if (json_) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string text, tokenizer->Decode(generation.ids));
+    PrintJson(context, text, generation);
+  } else {
+    context.Print(streamer_.Finish() + "\n");
+  }
+  context.Flush();
+  if (generation.stop == Stop::kCancelled) {
+    return Fail(ErrorCode::kCancelled, "", "Stopped before the text was complete.");
+  }
+  const Timings& timings = generation.timings;
+  context.Note(fmt::format(
+      "loaded in {:.3f} s; prompt {} tokens, {:.1f} tok/s; generated {} tokens, {:.1f} tok/s",
+      timings.load_s, generation.prompt.size(), Rate(generation.prompt.size(), timings.prompt_s),
+      generation.ids.size(), Rate(generation.decode_passes, timings.decode_s)));
+  if (generation.stop == Stop::kContext && predict_given_ && predict_ >= 0) {
+    return Fail(ErrorCode::kInvalidArgument, "--ctx",
+                fmt::format("The context of {} positions is full after {} of {} tokens; ask for "
+                            "fewer (-n) or give a larger -c.",
+                            decoder->context(), generation.ids.size(), predict_));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRunCommand() { return std::make_unique<RunCommand>(); }
+
+}  // namespace assay::cli

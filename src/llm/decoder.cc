@@ -1,0 +1,167 @@
+// One sequence: feeding ids through the model in chunks, and the logits of the last one.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "assay/llm.h"
+
+#include "llm/model_state.h"
+#include "llm/models/transformer.h"
+
+namespace assay::llm {
+
+struct Decoder::State {
+  const Model::State* model = nullptr;
+  std::unique_ptr<kernels::Ops> ops;
+  std::unique_ptr<gpu::Session> session;
+  KvCache cache;
+  std::unique_ptr<Scratch> scratch;
+  StepBuffers one;  // The views of a pass over one token, which decoding repeats.
+  uint32_t context = 0;
+  uint32_t position = 0;
+  bool has_logits = false;
+  // The logits on the host, filled at the first question after a pass.
+  std::vector<float> logits;
+  bool logits_read = false;
+
+  Status Check(std::span<const TokenId> ids) const;
+  Status Pass(std::span<const TokenId> ids, uint32_t first_position, bool want_logits);
+  Status Encode(const StepBuffers& step, std::span<const TokenId> ids, uint32_t first_position,
+                bool want_logits);
+  Status RequireLogits() const;
+};
+
+Status Decoder::State::Check(std::span<const TokenId> ids) const {
+  if (ids.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "", "There are no ids to feed; give at least one.");
+  }
+  const auto vocabulary = static_cast<TokenId>(model->config.vocabulary);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= vocabulary) {
+      return Fail(ErrorCode::kInvalidArgument, "",
+                  fmt::format("Id {} (at index {}) is outside the vocabulary of {}.", ids[i], i,
+                              vocabulary));
+    }
+  }
+  if (ids.size() > context - position) {
+    return Fail(ErrorCode::kInvalidArgument, "",
+                fmt::format("{} ids after position {} need a context of {}; this one holds {}.",
+                            ids.size(), position, position + ids.size(), context));
+  }
+  return {};
+}
+
+Status Decoder::State::Encode(const StepBuffers& step, std::span<const TokenId> ids,
+                              uint32_t first_position, bool want_logits) {
+  ASSAY_TRY(model->device->Write(step.ids, std::as_bytes(ids)));
+  LayerEncoder encoder(*session, *ops, model->config, step);
+  ASSAY_TRY(
+      encoder.Encode(*model->architecture, model->weights, cache, first_position, want_logits));
+  ASSAY_TRY(session->Commit());
+  return session->Wait();
+}
+
+Status Decoder::State::Pass(std::span<const TokenId> ids, uint32_t first_position,
+                            bool want_logits) {
+  Status status;
+  if (ids.size() == 1) {
+    status = Encode(one, ids, first_position, want_logits);
+  } else {
+    ASSAY_ASSIGN_OR_RETURN(const StepBuffers step, scratch->Cut(static_cast<uint32_t>(ids.size())));
+    status = Encode(step, ids, first_position, want_logits);
+  }
+  // What was encoded before the failure must not run with a later pass.
+  if (!status) session->Reset();
+  return status;
+}
+
+Status Decoder::State::RequireLogits() const {
+  if (has_logits) return {};
+  return Fail(ErrorCode::kInvalidArgument, "",
+              "There are no logits before the first id has been fed.");
+}
+
+Decoder::Decoder(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Decoder::~Decoder() = default;
+uint32_t Decoder::position() const { return state_->position; }
+uint32_t Decoder::context() const { return state_->context; }
+const gpu::Counters& Decoder::counters() const { return state_->session->counters(); }
+
+Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
+                                                 const DecoderOptions& options) {
+  const Model::State& from = model->state();
+  if (options.context > from.config.context) {
+    return Fail(ErrorCode::kInvalidArgument, "",
+                fmt::format("A context of {} is longer than the model's ({}).", options.context,
+                            from.config.context));
+  }
+  if (options.prefill_chunk == 0) {
+    return Fail(ErrorCode::kInvalidArgument, "", "The prefill chunk is 0; it must be at least 1.");
+  }
+  auto state = std::make_unique<State>();
+  state->model = &from;
+  state->context = options.context > 0 ? options.context : from.config.context;
+  const uint32_t chunk = std::min(options.prefill_chunk, state->context);
+  ASSAY_ASSIGN_OR_RETURN(state->ops, kernels::Ops::Create(from.device));
+  ASSAY_ASSIGN_OR_RETURN(state->session,
+                         from.device->CreateSession({.barriers = options.barriers}));
+  auto cache = CreateKvCache(*from.device, from.config, options.kv, state->context);
+  if (!cache) {
+    return Fail(std::move(cache).error().While(
+        fmt::format("making the cache of {} positions", state->context)));
+  }
+  state->cache = std::move(*cache);
+  ASSAY_ASSIGN_OR_RETURN(Scratch scratch, Scratch::Create(*from.device, *state->ops, from.config,
+                                                          from.weights, chunk));
+  state->scratch = std::make_unique<Scratch>(std::move(scratch));
+  ASSAY_ASSIGN_OR_RETURN(state->one, state->scratch->Cut(1));
+  state->logits.resize(from.config.vocabulary);
+  return std::unique_ptr<Decoder>(new Decoder(std::move(state)));
+}
+
+Status Decoder::Feed(std::span<const TokenId> ids) {
+  ASSAY_TRY(state_->Check(ids));
+  uint32_t position = state_->position;
+  while (!ids.empty()) {
+    const size_t count = std::min<size_t>(ids.size(), state_->scratch->max_rows());
+    const bool last = count == ids.size();
+    // Rows of the cache past `position` are rewritten before anything reads them, so a failed pass
+    // leaves nothing behind but the lost logits.
+    if (last) state_->has_logits = false;
+    ASSAY_TRY_WHILE(state_->Pass(ids.first(count), position, last),
+                    fmt::format("feeding positions {} to {}", position, position + count - 1));
+    position += static_cast<uint32_t>(count);
+    ids = ids.subspan(count);
+  }
+  state_->position = position;
+  state_->has_logits = true;
+  state_->logits_read = false;
+  return {};
+}
+
+Result<std::span<const float>> Decoder::Logits() {
+  ASSAY_TRY(state_->RequireLogits());
+  if (!state_->logits_read) {
+    ASSAY_TRY(state_->model->device->Read(state_->one.logits.view,
+                                          std::as_writable_bytes(std::span(state_->logits))));
+    state_->logits_read = true;
+  }
+  return std::span<const float>(state_->logits);
+}
+
+Result<TokenId> Decoder::Greedy() {
+  ASSAY_TRY(state_->RequireLogits());
+  TokenId best = 0;
+  ASSAY_TRY(
+      state_->model->device->Read(state_->one.best, std::as_writable_bytes(std::span(&best, 1))));
+  return best;
+}
+
+void Decoder::Reset() {
+  state_->position = 0;
+  state_->has_logits = false;
+}
+
+}  // namespace assay::llm

@@ -1,0 +1,328 @@
+// The forward pass against plain loops of double, and the same bits whatever runs it.
+#include <cmath>
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "assay/llm.h"
+
+#include "support/engine.h"
+#include "support/reference_model.h"
+#include "support/tiny_model.h"
+
+namespace assay::llm {
+namespace {
+
+using testing::Engine;
+using ::testing::HasSubstr;
+using testing::LogitsOf;
+using testing::SomeIds;
+
+// --- Against the reference
+// --------------------------------------------------------------------------------------------
+
+struct Case {
+  std::string name;
+  testing::TinyModelOptions model;
+  // The largest root mean square of the differences, as a share of the logits' spread.
+  double tolerance;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+testing::TinyModelOptions Shape(testing::GgmlType weights, bool experts, bool tied) {
+  testing::TinyModelOptions options;
+  options.weights = weights;
+  options.tied_output = tied;
+  options.layers = 3;
+  if (experts) {
+    options.experts = 5;
+    options.experts_used = 2;
+    options.feed_forward = 64;
+  }
+  return options;
+}
+
+std::vector<Case> Cases() {
+  // F32, F16 and BF16 weights are multiplied with float activations; the quantised ones with
+  // activations of 8 bits.
+  const std::vector<std::tuple<std::string, testing::GgmlType, double>> types = {
+      {"F32", testing::kF32, 1e-5},
+      {"F16", testing::kF16, 1e-5},
+      {"BF16", testing::kBF16, 1e-5},
+      {"Q8_0", testing::kQ8_0, 0.06},
+      {"Q4_0", testing::kQ4_0, 0.06}};
+  std::vector<Case> cases;
+  for (const auto& [name, type, tolerance] : types) {
+    for (const bool experts : {false, true}) {
+      for (const bool tied : {false, true}) {
+        cases.push_back({name + (experts ? "Experts" : "Dense") + (tied ? "Tied" : "Untied"),
+                         Shape(type, experts, tied), tolerance});
+      }
+    }
+  }
+  return cases;
+}
+
+// Root mean square of the differences over the standard deviation of the reference.
+double RelativeError(std::span<const float> got, const std::vector<double>& want) {
+  double mean = 0;
+  for (const double value : want) mean += value / static_cast<double>(want.size());
+  double squares = 0;
+  double spread = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    squares += (got[i] - want[i]) * (got[i] - want[i]);
+    spread += (want[i] - mean) * (want[i] - mean);
+  }
+  return std::sqrt(squares / spread);
+}
+
+class ForwardPass : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ForwardPass, AgreesWithTheReference) {
+  const Engine engine(testing::MakeTinyModel(GetParam().model).Build());
+  testing::ReferenceModel reference(engine.file());
+  const auto decoder = engine.NewDecoder({.kv = KvType::kF32});
+  const std::vector<TokenId> ids = SomeIds(24, engine.model().config().vocabulary);
+  // A prompt of 9 at once, then one by one.
+  std::vector<double> want;
+  for (size_t i = 0; i < 9; ++i) want = reference.Feed(ids[i]);
+  ASSERT_TRUE(decoder->Feed(std::span(ids).first(9)).has_value());
+  EXPECT_LT(RelativeError(decoder->Logits().value(), want), GetParam().tolerance);
+  for (size_t i = 9; i < ids.size(); ++i) {
+    want = reference.Feed(ids[i]);
+    ASSERT_TRUE(decoder->Feed({&ids[i], 1}).has_value());
+    EXPECT_LT(RelativeError(decoder->Logits().value(), want), GetParam().tolerance) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ForwardPass, ::testing::ValuesIn(Cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(ForwardPassTest, AFloat16CacheAddsOnlyItsRounding) {
+  const Engine engine(testing::MakeTinyModel(Shape(testing::kF32, true, false)).Build());
+  testing::ReferenceModel reference(engine.file());
+  const auto decoder = engine.NewDecoder({.kv = KvType::kF16});
+  for (const TokenId id : SomeIds(24, engine.model().config().vocabulary)) {
+    const std::vector<double> want = reference.Feed(id);
+    ASSERT_TRUE(decoder->Feed({&id, 1}).has_value());
+    EXPECT_LT(RelativeError(decoder->Logits().value(), want), 5e-3);
+  }
+}
+
+// --- The same bits
+// ----------------------------------------------------------------------------------------------------
+
+testing::TinyModelOptions QuantisedExperts() { return Shape(testing::kQ8_0, true, false); }
+testing::TinyModelOptions QuantisedDense() { return Shape(testing::kQ4_0, false, true); }
+
+void ExpectSameBits(const std::vector<float>& got, const std::vector<float>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  ASSERT_FALSE(got.empty());
+  EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0);
+}
+
+TEST(Determinism, G5_LogitsHaveTheSameBitsAtAnyNumberOfThreads) {
+  for (const auto& model : {QuantisedExperts(), QuantisedDense()}) {
+    const std::string bytes = testing::MakeTinyModel(model).Build();
+    std::vector<float> first;
+    for (const int threads : {1, 2, 3, 8}) {
+      SCOPED_TRACE(threads);
+      const Engine engine(bytes, {.threads = threads});
+      const auto decoder = engine.NewDecoder();
+      const auto ids = SomeIds(40, engine.model().config().vocabulary);
+      const std::vector<float> logits = LogitsOf(*decoder, ids, 12);
+      if (first.empty()) first = logits;
+      ExpectSameBits(logits, first);
+    }
+  }
+}
+
+TEST(Determinism, G5_LogitsHaveTheSameBitsAtAnyNumberOfLoaders) {
+  const std::string bytes = testing::MakeTinyModel(QuantisedExperts()).Build();
+  std::vector<float> first;
+  for (const int loaders : {1, 2, 4, 8}) {
+    for (const bool mmap : {false, true}) {
+      SCOPED_TRACE(loaders);
+      const Engine engine(bytes, {.loaders = loaders, .mmap = mmap});
+      const auto decoder = engine.NewDecoder();
+      const auto ids = SomeIds(8, engine.model().config().vocabulary);
+      const std::vector<float> logits = LogitsOf(*decoder, ids, 4);
+      if (first.empty()) first = logits;
+      ExpectSameBits(logits, first);
+    }
+  }
+}
+
+TEST(Determinism, G6_PrefillInChunksOfAnySizeGivesTheBitsOfTokenByToken) {
+  for (auto model : {QuantisedExperts(), QuantisedDense(), Shape(testing::kF16, true, true)}) {
+    model.context = 300;
+    const Engine engine(testing::MakeTinyModel(model).Build());
+    const auto ids = SomeIds(270, engine.model().config().vocabulary);
+    std::vector<float> first;
+    for (const uint32_t chunk : {1U, 7U, 64U, 256U, 257U}) {
+      SCOPED_TRACE(chunk);
+      const auto decoder = engine.NewDecoder({.prefill_chunk = chunk});
+      const std::vector<float> logits = LogitsOf(*decoder, ids, 4);
+      if (first.empty()) first = logits;
+      ExpectSameBits(logits, first);
+    }
+  }
+}
+
+TEST(Determinism, E5_EveryBarrierModeGivesTheSameBits) {
+  for (const auto& model : {QuantisedExperts(), QuantisedDense()}) {
+    const Engine engine(testing::MakeTinyModel(model).Build());
+    const auto ids = SomeIds(20, engine.model().config().vocabulary);
+    const auto manual = engine.NewDecoder({.barriers = gpu::BarrierMode::kManual});
+    const auto automatic = engine.NewDecoder({.barriers = gpu::BarrierMode::kAutomatic});
+    const auto serial = engine.NewDecoder({.barriers = gpu::BarrierMode::kSerial});
+    const std::vector<float> logits = LogitsOf(*manual, ids, 4);
+    ExpectSameBits(LogitsOf(*automatic, ids, 4), logits);
+    ExpectSameBits(LogitsOf(*serial, ids, 4), logits);
+    // The encoder sees exactly the conflicts, so fewer barriers than its own would be a race.
+    EXPECT_EQ(manual->counters().barriers, automatic->counters().barriers);
+    EXPECT_LT(manual->counters().barriers, serial->counters().barriers);
+    EXPECT_EQ(manual->counters().dispatches, automatic->counters().dispatches);
+  }
+}
+
+TEST(Determinism, TwoDecodersOfOneModelDoNotMeet) {
+  const Engine engine(testing::MakeTinyModel(QuantisedExperts()).Build());
+  const auto ids = SomeIds(12, engine.model().config().vocabulary);
+  const auto alone = engine.NewDecoder();
+  const std::vector<float> want = LogitsOf(*alone, ids, 6);
+  const auto a = engine.NewDecoder();
+  const auto b = engine.NewDecoder();
+  ASSERT_TRUE(b->Feed(std::span(ids).first(5)).has_value());
+  ASSERT_TRUE(a->Feed(std::span(ids).first(7)).has_value());
+  ASSERT_TRUE(b->Feed(std::span(ids).subspan(5, 4)).has_value());
+  ExpectSameBits(LogitsOf(*a, std::span(ids).subspan(7), 6), want);
+}
+
+TEST(Determinism, E6_EveryDispatchTouchesOnlyWhatItDeclares) {
+  // In checked mode the device verifies each dispatch and says in Wait what it found.
+  for (const auto& model : {QuantisedExperts(), QuantisedDense()}) {
+    const std::string bytes = testing::MakeTinyModel(model).Build();
+    const Engine engine(bytes, {.checked = true});
+    const Engine unchecked(bytes);
+    const auto ids = SomeIds(12, engine.model().config().vocabulary);
+    const auto decoder = engine.NewDecoder();
+    ExpectSameBits(LogitsOf(*decoder, ids, 3), LogitsOf(*unchecked.NewDecoder(), ids, 3));
+  }
+}
+
+// --- The contract
+// -----------------------------------------------------------------------------------------------------
+
+class DecoderTest : public ::testing::Test {
+ protected:
+  DecoderTest() : engine_(testing::MakeTinyModel(QuantisedExperts()).Build()) {}
+
+  Engine engine_;
+};
+
+void ExpectRefused(const Status& status, const std::vector<std::string>& parts) {
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
+  for (const std::string& part : parts) {
+    EXPECT_THAT(status.error().ToString(), HasSubstr(part));
+  }
+}
+
+TEST_F(DecoderTest, GreedyIsTheLargestLogit) {
+  const auto decoder = engine_.NewDecoder();
+  const auto ids = SomeIds(10, engine_.model().config().vocabulary);
+  for (const TokenId id : ids) {
+    ASSERT_TRUE(decoder->Feed({&id, 1}).has_value());
+    const auto logits = decoder->Logits().value();
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    EXPECT_EQ(decoder->Greedy().value(), best);
+  }
+}
+
+TEST_F(DecoderTest, ARefusedFeedLeavesTheStateAsItWas) {
+  const auto decoder = engine_.NewDecoder({.context = 16});
+  const auto vocabulary = static_cast<TokenId>(engine_.model().config().vocabulary);
+  const auto ids = SomeIds(10, engine_.model().config().vocabulary);
+  ASSERT_TRUE(decoder->Feed(ids).has_value());
+  const auto logits = decoder->Logits().value();
+  const std::vector<float> before(logits.begin(), logits.end());
+
+  const std::vector<TokenId> unknown = {1, vocabulary};
+  const std::vector<TokenId> negative = {-1};
+  ExpectRefused(decoder->Feed({}), {"no ids"});
+  ExpectRefused(decoder->Feed(unknown), {std::to_string(vocabulary), "index 1"});
+  ExpectRefused(decoder->Feed(negative), {"-1"});
+  ExpectRefused(decoder->Feed(std::span(ids).first(7)), {"17", "16"});
+
+  EXPECT_EQ(decoder->position(), 10U);
+  const auto after = decoder->Logits().value();
+  ExpectSameBits({after.begin(), after.end()}, before);
+  ASSERT_TRUE(decoder->Feed(std::span(ids).first(6)).has_value());
+  EXPECT_EQ(decoder->position(), 16U);
+  ExpectRefused(decoder->Feed(std::span(ids).first(1)), {"17", "16"});
+}
+
+TEST_F(DecoderTest, ThereAreNoLogitsBeforeTheFirstId) {
+  const auto decoder = engine_.NewDecoder();
+  ASSERT_FALSE(decoder->Logits().has_value());
+  ASSERT_FALSE(decoder->Greedy().has_value());
+  EXPECT_EQ(decoder->Logits().error().code(), ErrorCode::kInvalidArgument);
+  const TokenId id = 3;
+  ASSERT_TRUE(decoder->Feed({&id, 1}).has_value());
+  EXPECT_TRUE(decoder->Logits().has_value());
+  decoder->Reset();
+  EXPECT_FALSE(decoder->Logits().has_value());
+}
+
+TEST_F(DecoderTest, ResetStartsAnew) {
+  const auto decoder = engine_.NewDecoder();
+  const auto ids = SomeIds(20, engine_.model().config().vocabulary);
+  const std::vector<float> want = LogitsOf(*decoder, std::span(ids).first(9), 5);
+  decoder->Reset();
+  EXPECT_EQ(decoder->position(), 0U);
+  ASSERT_TRUE(decoder->Feed(std::span(ids).subspan(9)).has_value());
+  decoder->Reset();
+  ExpectSameBits(LogitsOf(*decoder, std::span(ids).first(9), 5), want);
+}
+
+TEST_F(DecoderTest, FeedingAllocatesNothingOnTheDevice) {
+  const auto decoder = engine_.NewDecoder({.prefill_chunk = 8});
+  const uint64_t buffers = engine_.device().live_buffers();
+  const uint64_t bytes = engine_.device().live_bytes();
+  const auto ids = SomeIds(21, engine_.model().config().vocabulary);
+  LogitsOf(*decoder, ids, 3);
+  EXPECT_EQ(engine_.device().live_buffers(), buffers);
+  EXPECT_EQ(engine_.device().live_bytes(), bytes);
+}
+
+TEST_F(DecoderTest, AnIdleDecoderGivesItsMemoryBack) {
+  const uint64_t bytes = engine_.device().live_bytes();
+  engine_.NewDecoder();
+  EXPECT_EQ(engine_.device().live_bytes(), bytes);
+}
+
+TEST_F(DecoderTest, G7_RefusesOptionsOutsideTheirLimits) {
+  const auto longer = Decoder::Create(&engine_.model(), {.context = 129});
+  ASSERT_FALSE(longer.has_value());
+  EXPECT_EQ(longer.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(longer.error().ToString(), HasSubstr("129"));
+  EXPECT_THAT(longer.error().ToString(), HasSubstr("(128)"));
+  const auto no_chunk = Decoder::Create(&engine_.model(), {.prefill_chunk = 0});
+  ASSERT_FALSE(no_chunk.has_value());
+  EXPECT_EQ(no_chunk.error().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(DecoderTest, OneCommandBufferAndOneWaitAPass) {
+  const auto decoder = engine_.NewDecoder({.prefill_chunk = 8});
+  const auto ids = SomeIds(17, engine_.model().config().vocabulary);
+  ASSERT_TRUE(decoder->Feed(ids).has_value());
+  EXPECT_EQ(decoder->counters().commits, 3U);
+  EXPECT_EQ(decoder->counters().waits, 3U);
+  EXPECT_EQ(decoder->counters().encoders_created, decoder->counters().encoders_released);
+}
+
+}  // namespace
+}  // namespace assay::llm

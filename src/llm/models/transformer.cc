@@ -1,0 +1,70 @@
+#include "llm/models/transformer.h"
+
+#include <cmath>
+#include <initializer_list>
+
+namespace assay::llm {
+
+using kernels::ActivationFormat;
+using kernels::Matrix;
+
+Status LayerEncoder::Norm(const gpu::BufferView& weight,
+                          std::initializer_list<const Matrix*> readers) {
+  bool f32 = false;
+  bool q8 = false;
+  for (const Matrix* reader : readers) {
+    if (reader->rows == 0) continue;
+    (ops_.InputFormat(reader->type) == ActivationFormat::kQ8 ? q8 : f32) = true;
+  }
+  // Both only read x, so they need no barrier between them.
+  if (f32) ASSAY_TRY(ops_.RmsNorm(session_, step_.x, weight, config_.rms_eps, step_.norm.f32));
+  if (q8) ASSAY_TRY(ops_.RmsNorm(session_, step_.x, weight, config_.rms_eps, step_.norm.q8));
+  return Barrier();
+}
+
+Status LayerEncoder::Attention(const LayerWeights& layer, const Matrix& k_cache,
+                               const Matrix& v_cache, uint32_t first_position) {
+  ASSAY_TRY(Norm(layer.attn_norm, {&layer.q, &layer.k, &layer.v}));
+  ASSAY_TRY(ops_.MatMul(session_, layer.q, NormFor(layer.q), step_.q));
+  ASSAY_TRY(ops_.MatMul(session_, layer.k, NormFor(layer.k), step_.k));
+  ASSAY_TRY(ops_.MatMul(session_, layer.v, NormFor(layer.v), step_.v));
+  ASSAY_TRY(Barrier());
+  ASSAY_TRY(ops_.HeadNormRope(session_, step_.q, config_.head_dim, layer.q_norm, config_.rms_eps,
+                              first_position, config_.rope_base));
+  ASSAY_TRY(ops_.HeadNormRope(session_, step_.k, config_.head_dim, layer.k_norm, config_.rms_eps,
+                              first_position, config_.rope_base));
+  ASSAY_TRY(Barrier());
+  ASSAY_TRY(ops_.KvAppend(session_, step_.k, step_.v, first_position, k_cache, v_cache));
+  ASSAY_TRY(Barrier());
+  const auto& attended = step_.attended.In(ops_.InputFormat(layer.o.type));
+  const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
+  ASSAY_TRY(ops_.Attention(session_, step_.q, k_cache, v_cache, config_.head_dim, first_position,
+                           scale, attended));
+  ASSAY_TRY(Barrier());
+  ASSAY_TRY(ops_.MatMul(session_, layer.o, attended, step_.x, step_.x.view));
+  return Barrier();
+}
+
+Status LayerEncoder::Output(const Weights& weights) {
+  const auto& norm = step_.last_norm.In(ops_.InputFormat(weights.output.type));
+  ASSAY_TRY(ops_.RmsNorm(session_, step_.last_x, weights.output_norm, config_.rms_eps, norm));
+  ASSAY_TRY(Barrier());
+  ASSAY_TRY(ops_.MatMul(session_, weights.output, norm, step_.logits));
+  ASSAY_TRY(Barrier());
+  return ops_.ArgMax(session_, step_.logits, step_.best);
+}
+
+Status LayerEncoder::Encode(const Architecture& architecture, const Weights& weights,
+                            const KvCache& cache, uint32_t first_position, bool want_logits) {
+  ASSAY_TRY(ops_.Embedding(session_, weights.embedding, step_.ids, step_.x));
+  ASSAY_TRY(Barrier());
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    const LayerWeights& layer = weights.layers[i];
+    ASSAY_TRY(Attention(layer, cache.k[i], cache.v[i], first_position));
+    ASSAY_TRY(Norm(layer.ffn_norm, {&layer.router, &layer.gate, &layer.up}));
+    ASSAY_TRY(architecture.encode_feed_forward(*this, layer));
+  }
+  return want_logits ? Output(weights) : Status();
+}
+
+}  // namespace assay::llm

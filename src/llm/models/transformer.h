@@ -1,0 +1,122 @@
+// The forward pass that the architectures share: embedding, attention blocks, final norm and
+// logits, encoded into one command buffer with as few barriers as their data allows.
+#ifndef ASSAY_LLM_MODELS_TRANSFORMER_H_
+#define ASSAY_LLM_MODELS_TRANSFORMER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "assay/base.h"
+#include "assay/gpu.h"
+#include "assay/kernels.h"
+#include "assay/llm.h"
+
+#include "llm/models/architecture.h"
+
+namespace assay::llm {
+
+// One intermediate result in the formats that its readers want; those that nobody wants are empty.
+struct FormattedRows {
+  kernels::Activations f32;
+  kernels::Activations q8;
+
+  const kernels::Activations& In(kernels::ActivationFormat format) const {
+    return format == kernels::ActivationFormat::kQ8 ? q8 : f32;
+  }
+};
+
+// The work space of one pass over `rows` tokens, as views cut to that many rows. Row p of the wide
+// operands belongs to token p / fan, where fan is the number of experts used (1 in dense models).
+struct StepBuffers {
+  uint32_t rows = 0;
+  gpu::BufferView ids;  // int32, written by the host
+  kernels::Matrix x;    // the residual stream
+  FormattedRows norm;   // x, normalised
+  kernels::Matrix q, k, v;
+  FormattedRows attended;
+  kernels::Matrix router;          // logits of the experts
+  gpu::BufferView expert_ids;      // int32, rows x used
+  gpu::BufferView expert_weights;  // f32, rows x used
+  kernels::Matrix gate, up;        // rows * fan x feed_forward
+  FormattedRows gated;             // silu(gate) * up
+  kernels::Matrix expert_out;      // rows * used x hidden
+  kernels::Matrix last_x;          // the last row of x
+  FormattedRows last_norm;         // it, normalised
+  kernels::Matrix logits;          // 1 x vocabulary
+  gpu::BufferView best;            // int32, the argmax of the logits
+};
+
+// Keys and values of every position so far, one pair of matrices a layer (context x kv dim).
+struct KvCache {
+  std::vector<kernels::Matrix> k, v;
+};
+
+// The work space, allocated once for the largest pass; Cut() makes the views of a smaller one
+// without allocating device memory. Thread-compatible.
+class Scratch final {
+ public:
+  // `ops` says which formats the weights want. Errors: those of Device::CreateBuffer.
+  static Result<Scratch> Create(gpu::Device& device, const kernels::Ops& ops, const Config& config,
+                                const Weights& weights, uint32_t max_rows);
+  // The views for `rows` tokens, 1 <= rows <= max_rows.
+  Result<StepBuffers> Cut(uint32_t rows) const;
+  uint32_t max_rows() const { return max_.rows; }
+
+ private:
+  Scratch() = default;
+  StepBuffers max_;
+};
+
+Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,
+                              uint32_t context);
+
+// Encodes one pass. Borrows everything; lives for one command buffer.
+class LayerEncoder final {
+ public:
+  LayerEncoder(gpu::Session& session, kernels::Ops& ops, const Config& config,
+               const StepBuffers& step)
+      : session_(session),
+        ops_(ops),
+        config_(config),
+        step_(step),
+        manual_(session.barrier_mode() == gpu::BarrierMode::kManual) {}
+
+  gpu::Session& session() { return session_; }
+  kernels::Ops& ops() { return ops_; }
+  const Config& config() const { return config_; }
+  const StepBuffers& step() const { return step_; }
+
+  // Places a barrier in manual mode; in the others the session places its own.
+  Status Barrier() { return manual_ ? session_.Barrier() : Status(); }
+
+  // The operand in the format that `weights` want.
+  const kernels::Activations& NormFor(const kernels::Matrix& weights) const {
+    return step_.norm.In(ops_.InputFormat(weights.type));
+  }
+  const kernels::Activations& GatedFor(const kernels::Matrix& weights) const {
+    return step_.gated.In(ops_.InputFormat(weights.type));
+  }
+
+  // From the ids to the residual stream after the last layer; with `want_logits` on to the logits
+  // of the last row and their argmax.
+  Status Encode(const Architecture& architecture, const Weights& weights, const KvCache& cache,
+                uint32_t first_position, bool want_logits);
+
+ private:
+  // Normalises x into step().norm, in each format that one of `readers` wants.
+  Status Norm(const gpu::BufferView& weight, std::initializer_list<const kernels::Matrix*> readers);
+  Status Attention(const LayerWeights& layer, const kernels::Matrix& k_cache,
+                   const kernels::Matrix& v_cache, uint32_t first_position);
+  Status Output(const Weights& weights);
+
+  gpu::Session& session_;
+  kernels::Ops& ops_;
+  const Config& config_;
+  const StepBuffers& step_;
+  const bool manual_;
+};
+
+}  // namespace assay::llm
+
+#endif  // ASSAY_LLM_MODELS_TRANSFORMER_H_
