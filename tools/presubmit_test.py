@@ -133,7 +133,7 @@ LINES = {
     "exit": (["exit(1);", "std::abort();"], ["atexit(f);", "x.exit();", "void Pool::Exit();"]),
     "throw": (["throw Error();"], ["throw;", "// throw it", "nothrow(x);"]),
     "using-namespace": (["using namespace std;"], ["using std::vector;", "namespace fs = std::filesystem;"]),
-    "rand": (["int x = rand();", "std::random_device d;"], ["g.rand();", "brand(x);"]),
+    "rand": (["int x = rand();", "std::random_device d;"], ["g.rand();", "brand(x);", "std::mt19937_64 random(7);"]),
     "assert": (["assert(x);", "#include <cassert>"], ["static_assert(x);", "my_assert(x);"]),
     "thread-local": (["thread_local int x = 0;"], ["// thread_local"]),
     "endl": (["o << std::endl;"], ["o << '\\n';"]),

@@ -88,7 +88,7 @@ def references(tree):
     name = (r"(?<![\w./*<${}-])(?:docs|tools|src|tests|fuzz|bench|include|cmake|examples)/"
             r"[\w./-]*[\w-]\.(?:md|py|h|cc|cmake|sh|def|txt|json|dict)\b(?![\w*<])")
     for path in tree.text_files():
-        if path.endswith(".md") or path == RULES_TEST:
+        if path.endswith((".md", "_test.py")):
             continue
         text = tree.comments(path) if path.endswith(CPP_SUFFIXES) else tree.read(path)
         for number, m, _ in matches(tree, path, name, text):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 CPP_SUFFIXES = (".h", ".cc", ".inc", ".def")
 # Bytes that are data, not text of the project: no text rule looks at them.
 DATA_FOLDERS = ("fuzz/corpus/", "models/", "tests/data/", "tests/golden/")
-DATA_SUFFIXES = (".gguf", ".bin", ".zst", ".png", ".trace", ".dict")
+DATA_SUFFIXES = (".gguf", ".bin", ".zst", ".png", ".trace", ".dict", ".patch")
 
 _CPP_TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
