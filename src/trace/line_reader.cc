@@ -6,6 +6,8 @@
 namespace assay::trace {
 namespace {
 
+// Reads begin small, so that a small trace costs little, and grow.
+constexpr size_t kFirstReadBytes = size_t{1} << 16;
 constexpr size_t kReadBytes = size_t{1} << 20;
 
 }  // namespace
@@ -39,8 +41,9 @@ Result<size_t> LineReader::Refill() {
   // What is left moves to the front; everything before it has been found and is digested now.
   DigestUpTo(begin_);
   const size_t kept = end_ - begin_;
-  if (kept + kReadBytes > capacity_) {
-    capacity_ = std::max(kept + kReadBytes, 2 * kReadBytes);
+  read_bytes_ = std::clamp(2 * read_bytes_, kFirstReadBytes, kReadBytes);
+  if (kept + read_bytes_ > capacity_) {
+    capacity_ = std::max(kept, read_bytes_) + read_bytes_;
     auto larger = std::make_unique_for_overwrite<char[]>(capacity_);
     if (kept > 0) std::memcpy(larger.get(), window_.get() + begin_, kept);
     window_ = std::move(larger);
@@ -50,7 +53,7 @@ Result<size_t> LineReader::Refill() {
   begin_ = 0;
   end_ = kept;
   digested_ = 0;
-  ASSAY_ASSIGN_OR_RETURN(const size_t got, source_->Read(window_.get() + end_, kReadBytes));
+  ASSAY_ASSIGN_OR_RETURN(const size_t got, source_->Read(window_.get() + end_, read_bytes_));
   end_ += got;
   total_bytes_ += got;
   return got;

@@ -49,6 +49,7 @@ class LineReader final {
   const ReaderLimits limits_;
   std::unique_ptr<char[]> window_;
   size_t capacity_ = 0;
+  size_t read_bytes_ = 0;
   size_t begin_ = 0;     // Of the line that comes next.
   size_t end_ = 0;       // Of the bytes read.
   size_t digested_ = 0;  // At most the begin of the line last found.

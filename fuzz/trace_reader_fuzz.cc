@@ -1,0 +1,60 @@
+// Any bytes as a trace: as the whole file, as the lines of one that ends rightly, and as the line
+// of one event. Nothing may crash, and what is read must be written back to the same bytes.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "assay/trace.h"
+
+#include "support/trace_text.h"
+
+namespace {
+
+using assay::trace::Event;
+using assay::trace::ReaderLimits;
+
+constexpr ReaderLimits kLimits{.max_line_bytes = 1 << 14, .max_bytes = 1 << 20};
+// The first bytes of a zstd frame.
+constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
+
+void Require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Reads `text`; whatever is taken for whole must be the one text of its events.
+void CheckText(std::string_view text) {
+  auto reader = assay::trace::TraceReader::FromMemory(text, "fuzz", kLimits);
+  if (!reader) {
+    Require(!reader.error().message().empty());
+    return;
+  }
+  const auto events = assay::testing::ReadAll(reader->get());
+  if (!events) {
+    Require(!events.error().message().empty());
+    return;
+  }
+  const std::string written = assay::testing::TextOf((*reader)->version(), *events);
+  if (text.starts_with(kZstdMagic)) {
+    const auto again = assay::testing::ReadAll(written, kLimits);
+    Require(again.has_value() && *again == *events);
+  } else {
+    Require(written == text);
+  }
+}
+
+void CheckLine(std::string_view line) {
+  const auto event = assay::trace::ParseEvent(line);
+  if (event) Require(assay::trace::FormatEvent(*event) == line);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  CheckText(text);
+  // A search cannot guess a digest, so the lines get the right one here.
+  if (!text.empty() && text.back() == '\n') CheckText(assay::testing::Sealed(text));
+  CheckLine(text);
+  return 0;
+}
