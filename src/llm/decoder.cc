@@ -18,7 +18,7 @@ struct Decoder::State {
   std::unique_ptr<gpu::Session> session;
   KvCache cache;
   std::unique_ptr<Scratch> scratch;
-  StepBuffers one;  // The views of a pass over one token, which decoding repeats.
+  PassBuffers one;  // The views of a pass over one token, which decoding repeats.
   uint32_t context = 0;
   uint32_t position = 0;
   bool has_logits = false;
@@ -28,7 +28,7 @@ struct Decoder::State {
 
   Status Check(std::span<const TokenId> ids) const;
   Status Pass(std::span<const TokenId> ids, uint32_t first_position, bool want_logits);
-  Status Encode(const StepBuffers& step, std::span<const TokenId> ids, uint32_t first_position,
+  Status Encode(const PassBuffers& pass, std::span<const TokenId> ids, uint32_t first_position,
                 bool want_logits);
   Status RequireLogits() const;
 };
@@ -53,10 +53,10 @@ Status Decoder::State::Check(std::span<const TokenId> ids) const {
   return {};
 }
 
-Status Decoder::State::Encode(const StepBuffers& step, std::span<const TokenId> ids,
+Status Decoder::State::Encode(const PassBuffers& pass, std::span<const TokenId> ids,
                               uint32_t first_position, bool want_logits) {
-  ASSAY_TRY(model->device->Write(step.ids, std::as_bytes(ids)));
-  LayerEncoder encoder(*session, *ops, model->config, step);
+  ASSAY_TRY(model->device->Write(pass.all.ids, std::as_bytes(ids)));
+  LayerEncoder encoder(*session, *ops, model->config, pass);
   ASSAY_TRY(
       encoder.Encode(*model->architecture, model->weights, cache, first_position, want_logits));
   ASSAY_TRY(session->Commit());
@@ -69,8 +69,8 @@ Status Decoder::State::Pass(std::span<const TokenId> ids, uint32_t first_positio
   if (ids.size() == 1) {
     status = Encode(one, ids, first_position, want_logits);
   } else {
-    ASSAY_ASSIGN_OR_RETURN(const StepBuffers step, scratch->Cut(static_cast<uint32_t>(ids.size())));
-    status = Encode(step, ids, first_position, want_logits);
+    ASSAY_ASSIGN_OR_RETURN(const PassBuffers pass, scratch->Cut(static_cast<uint32_t>(ids.size())));
+    status = Encode(pass, ids, first_position, want_logits);
   }
   // What was encoded before the failure must not run with a later pass.
   if (!status) session->Reset();
@@ -144,7 +144,7 @@ Status Decoder::Feed(std::span<const TokenId> ids) {
 Result<std::span<const float>> Decoder::Logits() {
   ASSAY_TRY(state_->RequireLogits());
   if (!state_->logits_read) {
-    ASSAY_TRY(state_->model->device->Read(state_->one.logits.view,
+    ASSAY_TRY(state_->model->device->Read(state_->one.all.logits.view,
                                           std::as_writable_bytes(std::span(state_->logits))));
     state_->logits_read = true;
   }
@@ -154,8 +154,8 @@ Result<std::span<const float>> Decoder::Logits() {
 Result<TokenId> Decoder::Greedy() {
   ASSAY_TRY(state_->RequireLogits());
   TokenId best = 0;
-  ASSAY_TRY(
-      state_->model->device->Read(state_->one.best, std::as_writable_bytes(std::span(&best, 1))));
+  ASSAY_TRY(state_->model->device->Read(state_->one.all.best,
+                                        std::as_writable_bytes(std::span(&best, 1))));
   return best;
 }
 

@@ -96,6 +96,23 @@ Result<gpu::BufferView> Head(const gpu::BufferView& whole, uint64_t bytes) {
   return whole.Slice(0, bytes);
 }
 
+Result<Matrix> LastRow(const Matrix& whole) {
+  Matrix row = whole;
+  row.rows = 1;
+  const uint64_t bytes = uint64_t{whole.cols} * sizeof(float);
+  ASSAY_ASSIGN_OR_RETURN(row.view, whole.view.Slice((whole.rows - 1) * bytes, bytes));
+  return row;
+}
+
+Result<Activations> LastRow(const Activations& whole) {
+  if (whole.rows == 0) return whole;
+  Activations row = whole;
+  row.rows = 1;
+  const uint64_t bytes = kernels::ActivationBytes(whole.format, 1, whole.cols);
+  ASSAY_ASSIGN_OR_RETURN(row.view, whole.view.Slice((whole.rows - 1) * bytes, bytes));
+  return row;
+}
+
 }  // namespace
 
 Result<Scratch> Scratch::Create(gpu::Device& device, const kernels::Ops& ops, const Config& config,
@@ -111,8 +128,8 @@ Result<Scratch> Scratch::Create(gpu::Device& device, const kernels::Ops& ops, co
     attended.Add(ops, layer.o);
     gated.Add(ops, layer.down);
   }
-  Formats last;
-  last.Add(ops, weights.output);
+  Formats output;
+  output.Add(ops, weights.output);
 
   const uint32_t q_dim = config.heads * config.head_dim;
   const uint32_t kv_dim = config.kv_heads * config.head_dim;
@@ -143,13 +160,13 @@ Result<Scratch> Scratch::Create(gpu::Device& device, const kernels::Ops& ops, co
     ASSAY_ASSIGN_OR_RETURN(max.expert_out,
                            make.F32("expert_out", kActivation, wide_rows, config.hidden));
   }
-  ASSAY_ASSIGN_OR_RETURN(max.last_norm, make.Rows("last_norm", last, 1, config.hidden));
+  ASSAY_ASSIGN_OR_RETURN(max.output_norm, make.Rows("output_norm", output, 1, config.hidden));
   ASSAY_ASSIGN_OR_RETURN(max.logits, make.F32("logits", BufferKind::kHost, 1, config.vocabulary));
   ASSAY_ASSIGN_OR_RETURN(max.best, make.Bytes("best", BufferKind::kHost, sizeof(int32_t)));
   return scratch;
 }
 
-Result<StepBuffers> Scratch::Cut(uint32_t rows) const {
+Result<StepBuffers> Scratch::CutRows(uint32_t rows) const {
   StepBuffers cut = max_;
   const uint32_t fan = max_.gate.rows / max_.rows;
   const uint64_t pair_bytes = uint64_t{rows} * fan * sizeof(float);
@@ -168,11 +185,17 @@ Result<StepBuffers> Scratch::Cut(uint32_t rows) const {
   ASSAY_ASSIGN_OR_RETURN(cut.expert_ids, Head(max_.expert_ids, pair_bytes));
   ASSAY_ASSIGN_OR_RETURN(cut.expert_weights, Head(max_.expert_weights, pair_bytes));
   ASSAY_ASSIGN_OR_RETURN(cut.expert_out, Head(max_.expert_out, rows * fan));
-  const uint64_t row_bytes = uint64_t{max_.x.cols} * sizeof(float);
-  cut.last_x = max_.x;
-  cut.last_x.rows = 1;
-  ASSAY_ASSIGN_OR_RETURN(cut.last_x.view, max_.x.view.Slice((rows - 1) * row_bytes, row_bytes));
   return cut;
+}
+
+Result<PassBuffers> Scratch::Cut(uint32_t rows) const {
+  PassBuffers pass;
+  ASSAY_ASSIGN_OR_RETURN(pass.all, CutRows(rows));
+  ASSAY_ASSIGN_OR_RETURN(pass.last, CutRows(1));
+  ASSAY_ASSIGN_OR_RETURN(pass.last.x, LastRow(pass.all.x));
+  ASSAY_ASSIGN_OR_RETURN(pass.last.norm.f32, LastRow(pass.all.norm.f32));
+  ASSAY_ASSIGN_OR_RETURN(pass.last.norm.q8, LastRow(pass.all.norm.q8));
+  return pass;
 }
 
 Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,

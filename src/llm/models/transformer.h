@@ -41,10 +41,17 @@ struct StepBuffers {
   kernels::Matrix gate, up;        // rows * fan x feed_forward
   FormattedRows gated;             // silu(gate) * up
   kernels::Matrix expert_out;      // rows * used x hidden
-  kernels::Matrix last_x;          // the last row of x
-  FormattedRows last_norm;         // it, normalised
+  FormattedRows output_norm;       // the last row of x, normalised
   kernels::Matrix logits;          // 1 x vocabulary
   gpu::BufferView best;            // int32, the argmax of the logits
+};
+
+// The same for all rows of a pass, and for its last row alone, which is all that matters once the
+// last layer has appended its keys and values. The operands that carry a value across that point (x
+// and norm) are the last row's own bytes; the others start anew.
+struct PassBuffers {
+  StepBuffers all;
+  StepBuffers last;
 };
 
 // Keys and values of every position so far, one pair of matrices a layer (context x kv dim).
@@ -60,11 +67,12 @@ class Scratch final {
   static Result<Scratch> Create(gpu::Device& device, const kernels::Ops& ops, const Config& config,
                                 const Weights& weights, uint32_t max_rows);
   // The views for `rows` tokens, 1 <= rows <= max_rows.
-  Result<StepBuffers> Cut(uint32_t rows) const;
+  Result<PassBuffers> Cut(uint32_t rows) const;
   uint32_t max_rows() const { return max_.rows; }
 
  private:
   Scratch() = default;
+  Result<StepBuffers> CutRows(uint32_t rows) const;
   StepBuffers max_;
 };
 
@@ -75,45 +83,54 @@ Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType 
 class LayerEncoder final {
  public:
   LayerEncoder(gpu::Session& session, kernels::Ops& ops, const Config& config,
-               const StepBuffers& step)
+               const PassBuffers& pass)
       : session_(session),
         ops_(ops),
         config_(config),
-        step_(step),
+        pass_(pass),
+        step_(&pass.all),
         manual_(session.barrier_mode() == gpu::BarrierMode::kManual) {}
 
   gpu::Session& session() { return session_; }
   kernels::Ops& ops() { return ops_; }
   const Config& config() const { return config_; }
-  const StepBuffers& step() const { return step_; }
+  // What the next operations work on: all rows, or from the end of the last layer's attention on
+  // the last row.
+  const StepBuffers& step() const { return *step_; }
 
   // Places a barrier in manual mode; in the others the session places its own.
   Status Barrier() { return manual_ ? session_.Barrier() : Status(); }
 
   // The operand in the format that `weights` want.
   const kernels::Activations& NormFor(const kernels::Matrix& weights) const {
-    return step_.norm.In(ops_.InputFormat(weights.type));
+    return step_->norm.In(ops_.InputFormat(weights.type));
   }
   const kernels::Activations& GatedFor(const kernels::Matrix& weights) const {
-    return step_.gated.In(ops_.InputFormat(weights.type));
+    return step_->gated.In(ops_.InputFormat(weights.type));
   }
 
-  // From the ids to the residual stream after the last layer; with `want_logits` on to the logits
-  // of the last row and their argmax.
+  // From the ids to the cache of every layer; with `want_logits` on to the logits of the last row
+  // and their argmax.
   Status Encode(const Architecture& architecture, const Weights& weights, const KvCache& cache,
                 uint32_t first_position, bool want_logits);
 
  private:
   // Normalises x into step().norm, in each format that one of `readers` wants.
   Status Norm(const gpu::BufferView& weight, std::initializer_list<const kernels::Matrix*> readers);
-  Status Attention(const LayerWeights& layer, const kernels::Matrix& k_cache,
-                   const kernels::Matrix& v_cache, uint32_t first_position);
+  // From x to the cache, for all rows; the queries of `queries` too, unless it is null.
+  Status KeysAndValues(const LayerWeights& layer, const kernels::Matrix& k_cache,
+                       const kernels::Matrix& v_cache, uint32_t first_position,
+                       const StepBuffers* queries);
+  // From the queries of step() to x.
+  Status Attend(const LayerWeights& layer, const kernels::Matrix& k_cache,
+                const kernels::Matrix& v_cache, uint32_t first_position);
   Status Output(const Weights& weights);
 
   gpu::Session& session_;
   kernels::Ops& ops_;
   const Config& config_;
-  const StepBuffers& step_;
+  const PassBuffers& pass_;
+  const StepBuffers* step_;
   const bool manual_;
 };
 
