@@ -4,8 +4,9 @@
 #define ASSAY_COMPARE_H_
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "assay/base.h"
@@ -50,11 +51,13 @@ struct Counts {
 struct Report {
   Verdict verdict = Verdict::kIdentical;
   std::string name_a, name_b;
-  std::string reason;  // For kRefused.
+  int version_a = 0, version_b = 0;  // Of the format; 0: unknown.
+  std::string digest;                // For kIdentical: of both.
+  std::string reason;                // For kRefused: which and why.
   std::vector<std::string>
       notes;  // "A is version 1 and B is version 2: compared up to numbering", ...
-  uint64_t events_a = 0, events_b = 0;
-  uint64_t buffers = 0;  // For kRenumbered: Y and X of "X of Y buffers renumbered".
+  uint64_t lines_a = 0, lines_b = 0;  // What the end lines count.
+  uint64_t buffers = 0;               // For kRenumbered: Y and X of "X of Y buffers renumbered".
   uint64_t buffers_renumbered = 0;
   std::vector<Difference> differences;  // The first `max_differences`, in order.
   Counts counts;                        // Of all differences.
@@ -62,15 +65,22 @@ struct Report {
 
 struct Options {
   size_t max_differences = 20;
+  // Asked now and then; true ends the comparison with kRefused. Must not throw; may be called from
+  // two threads at a time.
+  std::function<bool()> stop = {};
 };
 
-// Compares two trace files. Never an error: what cannot be read is kRefused with its reason.
+// Compares two trace files, plain or zstd, in bounded memory. Never an error: what cannot be read
+// is kRefused with its reason.
 Report CompareTraces(const std::string& path_a, const std::string& path_b,
                      const Options& options = {});
 // Compares two traces held in memory, plain or zstd.
 Report CompareTraceTexts(std::string_view a, std::string_view b, const Options& options = {});
 
+// For people. The last line says the verdict in plain words.
 std::string FormatText(const Report& report);
+// That last line alone, without a newline.
+std::string FormatVerdict(const Report& report);
 // One JSON object, stable key order, ending in a newline.
 std::string FormatJson(const Report& report);
 

@@ -18,6 +18,9 @@ std::string Hex(XXH128_hash_t hash) {
 
 Hasher::Hasher() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->xxh); }
 Hasher::~Hasher() = default;
+Hasher::Hasher(const Hasher& other) : state_(std::make_unique<State>()) {
+  XXH3_copyState(state_->xxh, other.state_->xxh);
+}
 
 void Hasher::Update(std::span<const std::byte> bytes) {
   XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size());

@@ -11,12 +11,13 @@
 
 namespace assay {
 
-// Takes bytes in pieces; the digest does not depend on where they were cut.
+// Takes bytes in pieces; the digest does not depend on where they were cut. A copy goes on from the
+// same bytes.
 class Hasher final {
  public:
   Hasher();
   ~Hasher();
-  Hasher(const Hasher&) = delete;
+  Hasher(const Hasher& other);
   Hasher& operator=(const Hasher&) = delete;
 
   void Update(std::span<const std::byte> bytes);

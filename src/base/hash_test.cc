@@ -18,5 +18,15 @@ TEST(HashTest, CutDoesNotMatter) {
   EXPECT_EQ(hasher.HexDigest(), HexDigest(text));
 }
 
+TEST(HashTest, CopyGoesOnByItself) {
+  Hasher first;
+  first.Update(std::string_view("common "));
+  Hasher second(first);
+  first.Update(std::string_view("one"));
+  second.Update(std::string_view("two"));
+  EXPECT_EQ(first.HexDigest(), HexDigest(std::string_view("common one")));
+  EXPECT_EQ(second.HexDigest(), HexDigest(std::string_view("common two")));
+}
+
 }  // namespace
 }  // namespace assay

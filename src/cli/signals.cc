@@ -8,14 +8,11 @@
 namespace assay::cli {
 namespace {
 
-// A signal handler gets no argument of ours; this is the one variable it may reach.
-std::atomic<int>& StopSignal() {
-  static std::atomic<int> signal_number{0};
-  static_assert(std::atomic<int>::is_always_lock_free);
-  return signal_number;
-}
+// The one variable outside objects: a signal handler gets no argument of ours to reach another.
+constinit std::atomic<int> stop_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
-extern "C" void OnStopSignal(int signal_number) { StopSignal().store(signal_number); }
+extern "C" void OnStopSignal(int signal_number) { stop_signal.store(signal_number); }
 
 }  // namespace
 
@@ -34,7 +31,7 @@ const std::atomic<int>& CatchStopSignals() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
-  return StopSignal();
+  return stop_signal;
 }
 
 void HoldStandardDescriptors() {

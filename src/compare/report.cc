@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "assay/compare.h"
+
+namespace assay::compare {
+namespace {
+
+using nlohmann::ordered_json;
+
+// More of a line than this is not shown to people.
+constexpr size_t kShownBytes = 1000;
+
+// Lines of a trace hold no control characters unless it breaks the format.
+std::string Printable(std::string_view text) {
+  std::string out(text.substr(0, kShownBytes));
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  if (text.size() > kShownBytes) out += "...";
+  return out;
+}
+
+// "command buffer 3, dispatch 12 (rms_norm_f32)"; "line 17" outside command buffers.
+std::string WhereIs(const Place& place) {
+  if (place.command_buffer == 0) return fmt::format("line {}", place.line);
+  std::string where = fmt::format("command buffer {}", place.command_buffer);
+  if (place.dispatch > 0) where += fmt::format(", dispatch {}", place.dispatch);
+  if (!place.kernel.empty()) where += fmt::format(" ({})", Printable(place.kernel));
+  return where;
+}
+
+std::string HeaderOf(const Difference& difference) {
+  switch (difference.kind) {
+    case Difference::Kind::kChanged:
+      return fmt::format("{}: {} is {} in A and {} in B", WhereIs(difference.a), difference.field,
+                         Printable(difference.value_a), Printable(difference.value_b));
+    case Difference::Kind::kOnlyInA:
+      return fmt::format("{} of A: not in B", WhereIs(difference.a));
+    case Difference::Kind::kOnlyInB:
+      return fmt::format("{} of B: not in A", WhereIs(difference.b));
+  }
+  return {};
+}
+
+// True when `next` goes on with the same stretch of lines that only one side has.
+bool Continues(const Difference& last, const Difference& next) {
+  if (last.kind != next.kind || last.kind == Difference::Kind::kChanged) return false;
+  return next.a.line == last.a.line + (last.a.line > 0 ? 1 : 0) &&
+         next.b.line == last.b.line + (last.b.line > 0 ? 1 : 0);
+}
+
+uint64_t Total(const Counts& counts) {
+  return counts.changed + counts.only_in_a + counts.only_in_b;
+}
+
+ordered_json PlaceJson(const Place& place) {
+  if (place.line == 0) return nullptr;
+  ordered_json json = {{"line", place.line}};
+  json["command_buffer"] = place.command_buffer;
+  json["dispatch"] = place.dispatch;
+  json["kernel"] = place.kernel;
+  json["text"] = place.text;
+  return json;
+}
+
+ordered_json DifferenceJson(const Difference& difference) {
+  ordered_json json;
+  switch (difference.kind) {
+    case Difference::Kind::kChanged:
+      json["kind"] = "changed";
+      json["field"] = difference.field;
+      json["value_a"] = difference.value_a;
+      json["value_b"] = difference.value_b;
+      break;
+    case Difference::Kind::kOnlyInA:
+      json["kind"] = "only-in-a";
+      break;
+    case Difference::Kind::kOnlyInB:
+      json["kind"] = "only-in-b";
+      break;
+  }
+  json["a"] = PlaceJson(difference.a);
+  json["b"] = PlaceJson(difference.b);
+  return json;
+}
+
+ordered_json SideJson(const std::string& name, int version, uint64_t lines) {
+  return {{"name", name}, {"version", version}, {"lines", lines}};
+}
+
+}  // namespace
+
+std::string FormatVerdict(const Report& report) {
+  switch (report.verdict) {
+    case Verdict::kIdentical:
+      return fmt::format("identical: the same bytes, {} lines, digest {}", report.lines_a,
+                         report.digest);
+    case Verdict::kRenumbered:
+      return fmt::format(
+          "renumbered: the same but for the numbers of buffers, {} of {} buffers renumbered; this "
+          "is no proof",
+          report.buffers_renumbered, report.buffers);
+    case Verdict::kRefused:
+      return fmt::format("refused: nothing can be said. {}", Printable(report.reason));
+    case Verdict::kDifferent: {
+      const Counts& counts = report.counts;
+      std::string text = fmt::format("different: {} changed, {} only in A, {} only in B",
+                                     counts.changed, counts.only_in_a, counts.only_in_b);
+      if (!report.differences.empty()) {
+        text += fmt::format("; the first: {}", HeaderOf(report.differences.front()));
+      }
+      return text;
+    }
+  }
+  return {};
+}
+
+std::string FormatText(const Report& report) {
+  std::string text;
+  for (const std::string& note : report.notes) text += fmt::format("note: {}\n", Printable(note));
+  if (report.verdict == Verdict::kDifferent) {
+    text += fmt::format("--- A: {} (version {}, {} lines)\n", Printable(report.name_a),
+                        report.version_a, report.lines_a);
+    text += fmt::format("+++ B: {} (version {}, {} lines)\n", Printable(report.name_b),
+                        report.version_b, report.lines_b);
+  }
+  const Difference* last = nullptr;
+  for (const Difference& difference : report.differences) {
+    if (last == nullptr || !Continues(*last, difference)) {
+      text += fmt::format("@ {}\n", HeaderOf(difference));
+    }
+    if (difference.a.line > 0) {
+      text += fmt::format("- {}: {}\n", difference.a.line, Printable(difference.a.text));
+    }
+    if (difference.b.line > 0) {
+      text += fmt::format("+ {}: {}\n", difference.b.line, Printable(difference.b.text));
+    }
+    last = &difference;
+  }
+  const uint64_t total = Total(report.counts);
+  if (total > report.differences.size()) {
+    text += fmt::format("... and {} more\n", total - report.differences.size());
+  }
+  return text + FormatVerdict(report) + "\n";
+}
+
+std::string FormatJson(const Report& report) {
+  ordered_json json;
+  json["verdict"] = VerdictName(report.verdict);
+  json["exit_status"] = static_cast<int>(report.verdict);
+  json["a"] = SideJson(report.name_a, report.version_a, report.lines_a);
+  json["b"] = SideJson(report.name_b, report.version_b, report.lines_b);
+  json["digest"] = report.digest;
+  json["reason"] = report.reason;
+  json["notes"] = report.notes;
+  json["buffers"] = report.buffers;
+  json["buffers_renumbered"] = report.buffers_renumbered;
+  json["counts"] = {{"changed", report.counts.changed},
+                    {"only_in_a", report.counts.only_in_a},
+                    {"only_in_b", report.counts.only_in_b}};
+  json["differences"] = ordered_json::array();
+  for (const Difference& difference : report.differences) {
+    json["differences"].push_back(DifferenceJson(difference));
+  }
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace assay::compare
