@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include "cli/check_command.h"
 #include "cli/run_command.h"
 
 namespace assay::cli {
@@ -8,6 +9,7 @@ std::span<const CommandEntry> Commands() {
   // {"name", &MakeNameCommand}, one row a command.
   static const std::vector<CommandEntry> commands = {
       {"run", &MakeRunCommand},
+      {"check", &MakeCheckCommand},
   };
   return commands;
 }

@@ -1,0 +1,125 @@
+#include "cli/check_command.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "cli/runner.h"
+
+namespace assay::cli {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+std::string Golden(const std::string& name) {
+  return std::string(ASSAY_SOURCE_DIR) + "/tests/golden/hazard/" + name;
+}
+
+class CheckCommandTest : public testing::Test {
+ protected:
+  int Run(std::vector<std::string> words) {
+    out_ = std::make_unique<StringOutput>();
+    err_ = std::make_unique<StringOutput>();
+    const std::vector<CommandEntry> commands = {{"check", &MakeCheckCommand}};
+    words.insert(words.begin(), "check");
+    return RunProgram(words, commands, {.out = out_.get(), .err = err_.get()});
+  }
+  const std::string& out() const { return out_->text(); }
+  const std::string& err() const { return err_->text(); }
+
+  std::unique_ptr<StringOutput> out_, err_;
+};
+
+TEST_F(CheckCommandTest, H1_StatusSaysWhetherThereAreHazards) {
+  EXPECT_EQ(Run({Golden("raw_near.trace")}), 0);
+  EXPECT_THAT(out(), EndsWith("\ncheck: rc 0; hazards 0 (raw 0, war 0, waw 0, host 0, lifetime 0, "
+                              "bounds 0, self 0); possible 0; barriers issued 0 redundant 0 least "
+                              "0\n"));
+  EXPECT_EQ(Run({Golden("raw.trace")}), 1);
+  EXPECT_THAT(out(), EndsWith("\ncheck: rc 1; hazards 1 (raw 1, war 0, waw 0, host 0, lifetime 0, "
+                              "bounds 0, self 0); possible 0; barriers issued 0 redundant 0 least "
+                              "1\n"));
+  EXPECT_THAT(out(), HasSubstr("not seen by any check of a trace: races inside one kernel"));
+  EXPECT_EQ(err(), "");
+}
+
+TEST_F(CheckCommandTest, RefusedAndUnreadableTracesAre2) {
+  EXPECT_EQ(Run({Golden("refused.trace")}), 2);
+  EXPECT_THAT(err(), HasSubstr("buffers without a place (1 off-thread)"));
+  EXPECT_THAT(out(), HasSubstr("\ncheck: rc 2; hazards 0 "));
+  EXPECT_EQ(Run({Golden("missing.trace")}), 2);
+  EXPECT_THAT(err(), HasSubstr("missing.trace"));
+  EXPECT_THAT(out(), HasSubstr("\ncheck: rc 2; hazards 0 "));
+  EXPECT_EQ(Run({Golden("missing.trace"), "--json"}), 2);
+  EXPECT_EQ(nlohmann::json::parse(out())["status"], 2);
+  EXPECT_EQ(Run({Golden("missing.trace"), "--sarif"}), 2);
+  EXPECT_EQ(nlohmann::json::parse(out())["runs"][0]["invocations"][0]["executionSuccessful"],
+            false);
+}
+
+TEST_F(CheckCommandTest, StrictCountsPossibleFindings) {
+  EXPECT_EQ(Run({Golden("possible.trace")}), 0);
+  EXPECT_EQ(Run({Golden("possible.trace"), "--strict"}), 1);
+}
+
+TEST_F(CheckCommandTest, SuppressionFileNamesFingerprints) {
+  EXPECT_EQ(Run({Golden("raw.trace"), "--json"}), 1);
+  const std::string fingerprint = nlohmann::json::parse(out())["findings"][0]["fingerprint"];
+  const std::string path = testing::TempDir() + "/suppressions.txt";
+  ASSERT_TRUE(WriteFile(path, fingerprint + "  # known\n").has_value());
+  EXPECT_EQ(Run({Golden("raw.trace"), "--suppress", path}), 0);
+  EXPECT_THAT(out(), HasSubstr("suppressed raw " + fingerprint));
+  EXPECT_EQ(Run({Golden("war.trace"), "--suppress", path}), 1);
+  EXPECT_THAT(out(), HasSubstr("the suppression " + fingerprint + " matched nothing"));
+  ASSERT_TRUE(WriteFile(path, "raw\n").has_value());
+  EXPECT_EQ(Run({Golden("raw.trace"), "--suppress", path}), 2);
+  EXPECT_THAT(err(), HasSubstr("line 1: expected a fingerprint"));
+  std::filesystem::remove(path);
+  EXPECT_EQ(Run({Golden("raw.trace"), "--suppress", path}), 2);
+}
+
+TEST_F(CheckCommandTest, MaxFindingsLimitsTheList) {
+  EXPECT_EQ(Run({Golden("waw.trace"), "--max-findings", "1"}), 1);
+  EXPECT_THAT(out(), HasSubstr("... and 2 more findings, counted but not listed"));
+  EXPECT_THAT(out(), HasSubstr("check: rc 1; hazards 3 "));
+}
+
+TEST_F(CheckCommandTest, JsonAndSarifAreWhole) {
+  EXPECT_EQ(Run({Golden("suggestion.trace"), "--json"}), 1);
+  EXPECT_EQ(nlohmann::json::parse(out())["hazards"]["total"], 5);
+  EXPECT_EQ(Run({Golden("suggestion.trace"), "--sarif"}), 1);
+  const nlohmann::json sarif = nlohmann::json::parse(out());
+  EXPECT_EQ(sarif["version"], "2.1.0");
+  const nlohmann::json& run = sarif["runs"][0];
+  EXPECT_EQ(run["results"].size(), 5U);
+  for (const nlohmann::json& result : run["results"]) {
+    const size_t rule = result["ruleIndex"];
+    EXPECT_EQ(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+  }
+}
+
+TEST_F(CheckCommandTest, C1_UsageErrorsAre64) {
+  EXPECT_EQ(Run({}), 64);
+  EXPECT_EQ(Run({Golden("raw.trace"), "--json", "--sarif"}), 64);
+  EXPECT_THAT(err(), HasSubstr("--json and --sarif exclude each other."));
+  EXPECT_EQ(Run({Golden("raw.trace"), Golden("war.trace")}), 64);
+  EXPECT_EQ(Run({Golden("raw.trace"), "--max-findings", "-1"}), 64);
+  EXPECT_EQ(Run({Golden("raw.trace"), "--strickt"}), 64);
+  EXPECT_THAT(err(), HasSubstr("did you mean --strict?"));
+}
+
+TEST_F(CheckCommandTest, HelpNamesEveryFlag) {
+  EXPECT_EQ(Run({"--help"}), 0);
+  for (const char* flag : {"--strict", "--suppress", "--max-findings", "--json", "--sarif"}) {
+    EXPECT_THAT(out(), HasSubstr(flag));
+  }
+}
+
+}  // namespace
+}  // namespace assay::cli
