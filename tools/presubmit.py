@@ -22,7 +22,7 @@ from checks.tree import Problem, Tree  # noqa: E402
 
 
 def run_links(tree):
-    return orphans.library_links(tree, None, cpp.PICTURE)
+    return orphans.library_links(tree, cpp.PICTURE)
 
 
 def run_orphans(tree):

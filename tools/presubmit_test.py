@@ -120,9 +120,12 @@ CASES = {
         [{"a.sh": "#!/bin/bash\nset -euo pipefail\n"}, {"a.py": "x = 1\n"}],
     ),
     "links-cmake": (
-        [{"src/trace/CMakeLists.txt": "assay_library(assay_trace\n  SOURCES a.cc DEPS assay_gpu)\n"}],
-        [{"src/record/CMakeLists.txt": "assay_library(assay_record SOURCES a.cc DEPS assay_gpu assay_trace)\n"},
-         {"src/trace/CMakeLists.txt": "assay_test(trace_test SOURCES a_test.cc DEPS assay_gpu)\n"}],
+        [{"src/trace/CMakeLists.txt": "assay_library(assay_trace\n  SOURCES a.cc DEPS assay_pool)\n",
+          "src/gpu/x/CMakeLists.txt": "assay_library(assay_pool SOURCES a.cc)\n"}],
+        [{"src/record/CMakeLists.txt": "assay_library(assay_record SOURCES a.cc DEPS assay_gpu fmt::fmt)\n",
+          "src/gpu/CMakeLists.txt": "assay_library(assay_gpu SOURCES a.cc)\n"},
+         {"src/trace/CMakeLists.txt": "assay_test(trace_test SOURCES a_test.cc DEPS assay_gpu)\n",
+          "src/gpu/CMakeLists.txt": "assay_library(assay_gpu SOURCES a.cc)\n"}],
     ),
 }
 

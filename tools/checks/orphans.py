@@ -215,16 +215,21 @@ def _unused_data(tree):
             yield Problem("orphans", path, 1, "no test reads this file; use it or remove it.")
 
 
-def library_links(tree, build, picture):
-    """What the libraries link agrees with the picture of what they may include. `build` of the file API has no such
-    field, so the CMake calls are read."""
+def library_links(tree, picture):
+    """What the libraries link agrees with the picture of what they may include."""
+    calls = []   # (path, line, library of the folder, name of the target, words after it)
     for path in tree.paths:
         m = re.fullmatch(r"src/(\w+)/(?:.*/)?CMakeLists\.txt", path)
         if not m or m[1] not in picture:
             continue
-        for call in re.finditer(r"\bassay_library\s*\(([^)]*)\)", re.sub(r"#[^\n]*", "", tree.read(path))):
-            for other in re.findall(r"\bassay_(\w+)", call[1].split(None, 1)[1] if len(call[1].split(None, 1)) > 1 else ""):
-                if other in picture and other not in picture[m[1]]:
-                    line = tree.read(path).count("\n", 0, call.start()) + 1
-                    yield Problem("includes", path, line, f"{m[1]} may link {', '.join(sorted(picture[m[1]]))}, not "
-                                  f"{other} (the picture in ARCHITECTURE.md).")
+        text = re.sub(r"#[^\n]*", "", tree.read(path))
+        for call in re.finditer(r"\bassay_library\s*\(([^)]*)\)", text):
+            words = call[1].split()
+            calls.append((path, text.count("\n", 0, call.start()) + 1, m[1], words[0], words[1:]))
+    owners = {target: library for _, _, library, target, _ in calls}
+    for path, line, library, _, words in calls:
+        for word in words:
+            other = owners.get(word)
+            if other and other not in picture[library]:
+                yield Problem("links-cmake", path, line, f"{library} may link {', '.join(sorted(picture[library]))}, not "
+                              f"{word} of {other} (the picture in ARCHITECTURE.md).")
