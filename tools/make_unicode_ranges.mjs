@@ -38,4 +38,3 @@ for (const range of ranges) {
   line += item + ' ';
 }
 console.log(line.trimEnd());
-console.log('// clang-format on');

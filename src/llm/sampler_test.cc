@@ -133,9 +133,9 @@ TEST(Sampler, TopPKeepsTheFewestThatReachIt) {
 }
 
 TEST(Sampler, TopPOnALargeVocabularyKeepsWhatAPlainSortKeeps) {
-  std::mt19937 random(23);
+  std::mt19937 generator(23);
   std::vector<float> logits(1000);
-  for (float& logit : logits) logit = static_cast<float>(random() % 1000) * 0.004F;
+  for (float& logit : logits) logit = static_cast<float>(generator() % 1000) * 0.004F;
   std::vector<TokenId> order(logits.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<TokenId>(i);
   const auto logit_of = [&](TokenId id) { return logits[static_cast<size_t>(id)]; };
@@ -193,9 +193,9 @@ TEST(Sampler, OptionsOutsideTheirLimitsAreNamed) {
 }
 
 TEST(Exponential, StaysCloseToTheLibrarys) {
-  std::mt19937_64 random(17);
+  std::mt19937_64 generator(17);
   for (int i = 0; i < 200000; ++i) {
-    const double x = -static_cast<double>(random() >> 11) * 0x1p-53 * (i % 3 == 0 ? 1.0 : 700.0);
+    const double x = -static_cast<double>(generator() >> 11) * 0x1p-53 * (i % 3 == 0 ? 1.0 : 700.0);
     const double expected = std::exp(x);
     ASSERT_LE(std::fabs(ExpOfNegative(x) - expected), 2e-15 * expected) << x;
   }

@@ -40,24 +40,24 @@ std::vector<TokenId> HeapMerge(const MergeTable& table, const std::vector<TokenI
 }
 
 TEST(BytePairMerger, AgreesWithThePlainSearchOnRandomMerges) {
-  std::mt19937 random(11);
+  std::mt19937 generator(11);
   for (int round = 0; round < 400; ++round) {
-    const TokenId letters = 2 + static_cast<TokenId>(random() % 4);
+    const TokenId letters = 2 + static_cast<TokenId>(generator() % 4);
     PlainTable plain;
     MergeTable table(60);
     TokenId next = letters;
     for (uint32_t rank = 0; rank < 60; ++rank) {
-      const auto left = static_cast<TokenId>(random() % static_cast<uint32_t>(next));
-      const auto right = static_cast<TokenId>(random() % static_cast<uint32_t>(next));
+      const auto left = static_cast<TokenId>(generator() % static_cast<uint32_t>(next));
+      const auto right = static_cast<TokenId>(generator() % static_cast<uint32_t>(next));
       const Merge merge{rank, next};
       if (!plain.emplace(std::pair(left, right), merge).second) continue;
       table.Add(left, right, merge);
       ++next;
     }
     for (int text = 0; text < 20; ++text) {
-      std::vector<TokenId> tokens(random() % 40);
+      std::vector<TokenId> tokens(generator() % 40);
       for (TokenId& token : tokens) {
-        token = static_cast<TokenId>(random() % static_cast<uint32_t>(letters));
+        token = static_cast<TokenId>(generator() % static_cast<uint32_t>(letters));
       }
       ASSERT_EQ(HeapMerge(table, tokens), PlainMerge(plain, tokens));
     }

@@ -8,10 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "llm/tokenizer/pattern_oracle_for_test.h"
+#include "support/pattern_oracle.h"
 
 namespace assay::llm {
 namespace {
+
+using assay::testing::PatternOracle;
 
 using ::testing::ElementsAre;
 
@@ -120,10 +122,10 @@ TEST(PreTokenizer, AgreesWithThePatternOnRandomTexts) {
                                           "\u2019",
                                           std::string(1, '\0'),
                                           "\x7f"};
-  std::mt19937 random(5);
+  std::mt19937 generator(5);
   for (int round = 0; round < 20000; ++round) {
     std::string text;
-    for (size_t n = 1 + random() % 16; n > 0; --n) text += parts[random() % parts.size()];
+    for (size_t n = 1 + generator() % 16; n > 0; --n) text += parts[generator() % parts.size()];
     size_t offset = 0;
     while (offset < text.size()) {
       const auto expected = oracle.MatchAt(text, offset);

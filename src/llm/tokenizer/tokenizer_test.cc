@@ -177,14 +177,14 @@ TEST(Tokenizer, EmptyTextHasNoTokens) {
 TEST(Tokenizer, BytesThatAreNotUtf8ComeBackUnchanged) {
   const auto shipped = Shipped();
   const auto pairs = Make(assay::testing::MakePairVocabulary(2));
-  std::mt19937 random(7);
+  std::mt19937 generator(7);
   const std::array<std::string, 8> parts = {
       "a", " ", "\n", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xed\xa0\x80", "\xc3\xa9"};
   for (int round = 0; round < 3000; ++round) {
     std::string text;
-    for (size_t n = random() % 12; n > 0; --n) {
-      text += random() % 2 == 0 ? parts[random() % parts.size()]
-                                : std::string(1, static_cast<char>(random()));
+    for (size_t n = generator() % 12; n > 0; --n) {
+      text += generator() % 2 == 0 ? parts[generator() % parts.size()]
+                                   : std::string(1, static_cast<char>(generator()));
     }
     ASSERT_EQ(shipped->Decode(shipped->Encode(text).value()).value(), text);
     ASSERT_EQ(pairs->Decode(pairs->Encode(text).value()).value(), text);

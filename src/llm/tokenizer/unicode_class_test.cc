@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "llm/tokenizer/pattern_oracle_for_test.h"
+#include "support/pattern_oracle.h"
 
 namespace assay::llm {
 namespace {
+
+using assay::testing::PatternOracle;
 
 constexpr uint32_t kCodePoints = 0x110000;
 

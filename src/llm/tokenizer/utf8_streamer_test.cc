@@ -47,14 +47,14 @@ TEST(Utf8Streamer, FinishGivesWhatNeverBecameWhole) {
 }
 
 TEST(Utf8Streamer, NoByteIsLostOrHeldForLong) {
-  std::mt19937 random(3);
+  std::mt19937 generator(3);
   for (int round = 0; round < 2000; ++round) {
     Utf8Streamer streamer;
     std::string in;
     std::string out;
     for (int push = 0; push < 10; ++push) {
-      std::string bytes(random() % 4, '\0');
-      for (char& byte : bytes) byte = static_cast<char>(random() % 2 == 0 ? random() : 0xE2);
+      std::string bytes(generator() % 4, '\0');
+      for (char& byte : bytes) byte = static_cast<char>(generator() % 2 == 0 ? generator() : 0xE2);
       in += bytes;
       out += streamer.Push(bytes);
       ASSERT_LE(in.size() - out.size(), 3U);

@@ -1,17 +1,18 @@
 // PatternOracle: PCRE2 as an independent judge of the pre-tokenizer.
-#ifndef ASSAY_LLM_TOKENIZER_PATTERN_ORACLE_FOR_TEST_H_
-#define ASSAY_LLM_TOKENIZER_PATTERN_ORACLE_FOR_TEST_H_
+#ifndef ASSAY_TESTS_SUPPORT_PATTERN_ORACLE_H_
+#define ASSAY_TESTS_SUPPORT_PATTERN_ORACLE_H_
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace assay::llm {
+namespace assay::testing {
 
 // Matches a pattern in UTF and Unicode-property mode. One thread.
 class PatternOracle final {
  public:
+  // A pattern that the library refuses matches nothing.
   explicit PatternOracle(const std::string& pattern);
   ~PatternOracle();
   PatternOracle(const PatternOracle&) = delete;
@@ -28,6 +29,6 @@ class PatternOracle final {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace assay::llm
+}  // namespace assay::testing
 
-#endif  // ASSAY_LLM_TOKENIZER_PATTERN_ORACLE_FOR_TEST_H_
+#endif  // ASSAY_TESTS_SUPPORT_PATTERN_ORACLE_H_
