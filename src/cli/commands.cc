@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include "cli/check_command.h"
+#include "cli/gguf_command.h"
 #include "cli/run_command.h"
 
 namespace assay::cli {
@@ -9,6 +10,7 @@ std::span<const CommandEntry> Commands() {
   // {"name", &MakeNameCommand}, one row a command.
   static const std::vector<CommandEntry> commands = {
       {"run", &MakeRunCommand},
+      {"gguf", &MakeGgufCommand},
       {"check", &MakeCheckCommand},
   };
   return commands;

@@ -48,6 +48,11 @@ TEST(PreTokenizer, ContractionsInAllCases) {
   EXPECT_THAT(Split("WE'LL"), ElementsAre("WE", "'LL"));
   EXPECT_THAT(Split("I'vE'd"), ElementsAre("I", "'vE", "'d"));
   EXPECT_THAT(Split("'rest"), ElementsAre("'re", "st"));
+  // Without the contraction each would be one word with a mark before it.
+  for (const std::string contraction : {"'s", "'S", "'t", "'T", "'m", "'M", "'d", "'D", "'re",
+                                        "'RE", "'rE", "'ve", "'Ve", "'ll", "'LL", "'lL"}) {
+    EXPECT_THAT(Split(contraction + "x"), ElementsAre(contraction, "x"));
+  }
   EXPECT_THAT(Split("o'clock"), ElementsAre("o", "'clock"));
   // The long s folds to s, but the pattern lists letters.
   EXPECT_THAT(Split("a'\u017f"), ElementsAre("a", "'\u017f"));
