@@ -108,7 +108,7 @@ struct CommandSpec {
   std::vector<Positional> positionals = {};
   std::vector<Flag> flags = {};  // -q,--quiet and -h,--help are added to every command.
   std::vector<Example> examples = {};
-  std::vector<ExitMeaning> exit_meanings = {};  // Beyond 64, which every command has.
+  std::vector<ExitMeaning> exit_meanings = {};  // Beyond 64 and 130, which every command has.
   std::string quiet_help = "Prints no progress and no notes.";
 };
 

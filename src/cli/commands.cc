@@ -1,18 +1,26 @@
 #include "cli/commands.h"
 
 #include "cli/check_command.h"
+#include "cli/compare_command.h"
 #include "cli/gguf_command.h"
 #include "cli/run_command.h"
+#include "cli/seal_command.h"
+#include "cli/show_command.h"
 
 namespace assay::cli {
 
 std::span<const CommandEntry> Commands() {
   // {"name", &MakeNameCommand}, one row a command.
+  // clang-format off
   static const std::vector<CommandEntry> commands = {
       {"run", &MakeRunCommand},
-      {"gguf", &MakeGgufCommand},
+      {"compare", &MakeCompareCommand},
       {"check", &MakeCheckCommand},
+      {"show", &MakeShowCommand},
+      {"seal", &MakeSealCommand},
+      {"gguf", &MakeGgufCommand},
   };
+  // clang-format on
   return commands;
 }
 

@@ -77,15 +77,20 @@ class Table {
   std::vector<std::pair<std::string, std::string>> rows_;
 };
 
+// The upper limit of the type itself tells a reader nothing.
+std::string Span(int64_t min, int64_t max) {
+  return max == INT64_MAX ? fmt::format("at least {}", min) : fmt::format("{} to {}", min, max);
+}
+
 std::string Limits(const Value& value) {
   return std::visit(
       Overload{
           [](const SwitchValue&) { return std::string(); },
-          [](const IntegerValue& v) { return fmt::format("{} to {}", v.min, v.max); },
+          [](const IntegerValue& v) { return Span(v.min, v.max); },
           [](const RealValue& v) { return fmt::format("{} to {}", v.min, v.max); },
           [](const TextValue&) { return std::string(); },
           [](const ChoiceValue& v) { return fmt::format("{}", fmt::join(v.choices, ", ")); },
-          [](const IntegerListValue& v) { return fmt::format("each {} to {}", v.min, v.max); },
+          [](const IntegerListValue& v) { return fmt::format("each {}", Span(v.min, v.max)); },
           [](const TextListValue&) { return std::string("may be given again"); },
       },
       value);
@@ -178,6 +183,7 @@ std::string FormatCommandHelp(const CommandSpec& spec) {
     statuses.Add(fmt::format("{:>3}", exit.status), exit.meaning);
   }
   statuses.Add(fmt::format("{:>3}", kExitUsage), "The command line is wrong.");
+  statuses.Add("130", "Stopped by Ctrl-C.");
   return out + "\nexit status:\n" + statuses.Format();
 }
 

@@ -43,6 +43,7 @@ examples:
 exit status:
     0  Done.
    64  The command line is wrong.
+  130  Stopped by Ctrl-C.
 )");
 }
 

@@ -22,13 +22,16 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
-// "command buffer 3, dispatch 12 (rms_norm_f32)"; "line 17" outside command buffers.
-std::string WhereIs(const Place& place) {
-  if (place.command_buffer == 0) return fmt::format("line {}", place.line);
-  std::string where = fmt::format("command buffer {}", place.command_buffer);
-  if (place.dispatch > 0) where += fmt::format(", dispatch {}", place.dispatch);
-  if (!place.kernel.empty()) where += fmt::format(" ({})", Printable(place.kernel));
-  return where;
+// "command buffer 3, dispatch 12 (rms_norm_f32)", "command buffer 3, line 40 (barrier)" or "line 17
+// (buffer)"; with `side`, "... of A (...)".
+std::string WhereIs(const Place& place, std::string_view side = "") {
+  std::string where;
+  if (place.command_buffer > 0) where = fmt::format("command buffer {}, ", place.command_buffer);
+  where += place.dispatch > 0 ? fmt::format("dispatch {}", place.dispatch)
+                              : fmt::format("line {}", place.line);
+  if (!side.empty()) where += fmt::format(" of {}", side);
+  const std::string_view word = std::string_view(place.text).substr(0, place.text.find(' '));
+  return where + fmt::format(" ({})", Printable(place.kernel.empty() ? word : place.kernel));
 }
 
 std::string HeaderOf(const Difference& difference) {
@@ -37,9 +40,9 @@ std::string HeaderOf(const Difference& difference) {
       return fmt::format("{}: {} is {} in A and {} in B", WhereIs(difference.a), difference.field,
                          Printable(difference.value_a), Printable(difference.value_b));
     case Difference::Kind::kOnlyInA:
-      return fmt::format("{} of A: not in B", WhereIs(difference.a));
+      return fmt::format("{}: not in B", WhereIs(difference.a, "A"));
     case Difference::Kind::kOnlyInB:
-      return fmt::format("{} of B: not in A", WhereIs(difference.b));
+      return fmt::format("{}: not in A", WhereIs(difference.b, "B"));
   }
   return {};
 }

@@ -1,0 +1,107 @@
+#include "cli/compare_command.h"
+
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "assay/compare.h"
+
+#include "cli/evidence_compare.h"
+
+namespace assay::cli {
+namespace {
+
+class CompareCommand final : public Command {
+ public:
+  CommandSpec Describe() override {
+    return {
+        .name = "compare",
+        .summary = "Says whether two traces, or two folders of evidence, are the same.",
+        .description =
+            "Two traces are identical when both are whole, of version 2, without refused buffers, "
+            "and the same bytes: that is a proof. Anything else is said with its reason: the same "
+            "but for the numbers of buffers, different (with the first difference and the count of "
+            "all), or refused.\n\n"
+            "Two folders written by `assay trace` are the same when every trace in them and all "
+            "generated ids are.",
+        .positionals = {{.name = "A",
+                         .value = TextValue{&a_},
+                         .help = "A trace (plain or .zst) or a folder."},
+                        {.name = "B", .value = TextValue{&b_}, .help = "The one to compare with."}},
+        .flags = {{.names = "--json",
+                   .value = SwitchValue{&json_},
+                   .help = "Prints the report as one JSON object."},
+                  {.names = "--max-differences",
+                   .value = IntegerValue{&max_differences_, 1, 1'000'000},
+                   .placeholder = "N",
+                   .help = "Shows the first N differences of a trace; all are counted."}},
+        .examples = {{"assay compare before.trace after.trace", "Two traces."},
+                     {"assay compare out/first out/second && echo same",
+                      "Two recordings, used in a script."}},
+        .exit_meanings = {{kExitOk, "Identical."},
+                          {kExitDifferent, "Different."},
+                          {kExitFailed, "Refused or unreadable: nothing can be said."},
+                          {kExitRenumbered, "The same but for the numbers of buffers: no proof."}},
+        .quiet_help = "Prints nothing but errors; the exit status says the verdict.",
+    };
+  }
+
+  Result<int> Run(Context& context) override {
+    const compare::Options options{.max_differences = static_cast<size_t>(max_differences_),
+                                   .stop = [&context] { return context.cancelled(); }};
+    ASSAY_ASSIGN_OR_RETURN(const bool folders, AreFolders());
+    Outcome outcome;
+    {
+      const Progress progress = context.StartProgress("comparing");
+      outcome = folders ? CompareFolders(options) : CompareFiles(options);
+    }
+    if (context.cancelled()) {
+      return Fail(ErrorCode::kCancelled, "", "The comparison was stopped by a signal.");
+    }
+    if (json_ || !context.quiet()) context.Print(outcome.text);
+    if (outcome.verdict == compare::Verdict::kRefused) context.PrintError(outcome.reason);
+    return static_cast<int>(outcome.verdict);
+  }
+
+ private:
+  struct Outcome {
+    compare::Verdict verdict = compare::Verdict::kRefused;
+    std::string reason;
+    std::string text;
+  };
+
+  Result<bool> AreFolders() const {
+    std::error_code ignored;
+    const bool a = std::filesystem::is_directory(a_, ignored);
+    const bool b = std::filesystem::is_directory(b_, ignored);
+    if (a == b) return a;
+    return Fail(ErrorCode::kInvalidArgument, a ? b_ : a_,
+                fmt::format("\"{}\" is a folder and \"{}\" is not; name two traces or two folders.",
+                            a ? a_ : b_, a ? b_ : a_));
+  }
+
+  Outcome CompareFiles(const compare::Options& options) const {
+    compare::Report report = compare::CompareTraces(a_, b_, options);
+    return {.verdict = report.verdict,
+            .reason = report.reason,
+            .text = json_ ? compare::FormatJson(report) : compare::FormatText(report)};
+  }
+
+  Outcome CompareFolders(const compare::Options& options) const {
+    const EvidenceReport report = CompareEvidence(a_, b_, options);
+    return {.verdict = report.verdict,
+            .reason = report.reason,
+            .text = json_ ? FormatEvidenceJson(report) : FormatEvidenceText(report)};
+  }
+
+  std::string a_, b_;
+  bool json_ = false;
+  int64_t max_differences_ = 20;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCompareCommand() { return std::make_unique<CompareCommand>(); }
+
+}  // namespace assay::cli

@@ -1,0 +1,238 @@
+#include "cli/evidence_compare.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/evidence.h"
+
+namespace assay::cli {
+namespace {
+
+using compare::Verdict;
+using nlohmann::ordered_json;
+
+int StatusOf(Verdict verdict) { return static_cast<int>(verdict); }
+
+// Refused before different before renumbered before identical.
+Verdict Worse(Verdict a, Verdict b) {
+  const auto rank = [](Verdict verdict) {
+    switch (verdict) {
+      case Verdict::kRefused:
+        return 3;
+      case Verdict::kDifferent:
+        return 2;
+      case Verdict::kRenumbered:
+        return 1;
+      case Verdict::kIdentical:
+        return 0;
+    }
+    return 3;
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+
+// A depth that only one folder has makes them different.
+Verdict VerdictOf(const DepthComparison& depth) {
+  return depth.report ? depth.report->verdict : Verdict::kDifferent;
+}
+
+IdComparison CompareIds(int64_t depth, const std::vector<int32_t>& a,
+                        const std::vector<int32_t>& b) {
+  IdComparison ids;
+  ids.depth = depth;
+  ids.count_a = a.size();
+  ids.count_b = b.size();
+  const auto at = [](const std::vector<int32_t>& list, size_t i) {
+    return i < list.size() ? std::optional(list[i]) : std::nullopt;
+  };
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if (at(a, i) == at(b, i)) continue;
+    if (ids.differing++ > 0) continue;
+    ids.first_index = i;
+    ids.first_a = at(a, i);
+    ids.first_b = at(b, i);
+  }
+  return ids;
+}
+
+const std::vector<int32_t>* IdsOf(const EvidenceFolder& folder, int64_t depth) {
+  for (const IdSequence& sequence : folder.sequences()) {
+    if (sequence.depth == depth) return &sequence.ids;
+  }
+  return nullptr;
+}
+
+// Facts that may differ between folders that agree are told, not judged: the traces and the ids
+// judge.
+std::vector<std::string> NotesOn(const EvidenceFacts& a, const EvidenceFacts& b) {
+  std::vector<std::string> notes;
+  const auto note = [&](std::string_view what, const std::string& in_a, const std::string& in_b) {
+    if (in_a != in_b) notes.push_back(fmt::format("{}: {} in A, {} in B", what, in_a, in_b));
+  };
+  note("program version", a.tool_version, b.tool_version);
+  note("trace version", fmt::format("{}", a.trace_version), fmt::format("{}", b.trace_version));
+  note("model digest", a.model_digest, b.model_digest);
+  note("steps", fmt::format("{}", a.steps), fmt::format("{}", b.steps));
+  std::set<std::string> options;
+  for (const auto& [name, value] : a.command_options) options.insert(name);
+  for (const auto& [name, value] : b.command_options) options.insert(name);
+  const auto value_of = [](const EvidenceFacts& facts, const std::string& name) {
+    const auto found = facts.command_options.find(name);
+    return found == facts.command_options.end() ? std::string("not given") : found->second;
+  };
+  for (const std::string& name : options) note(name, value_of(a, name), value_of(b, name));
+  return notes;
+}
+
+void AddReason(const std::string& reason, EvidenceReport* report) {
+  if (!report->reason.empty()) report->reason += ' ';
+  report->reason += reason;
+}
+
+std::string DepthWord(const DepthComparison& depth) {
+  if (!depth.report) {
+    return fmt::format("depth {} only in {}", depth.depth, depth.in_a ? "A" : "B");
+  }
+  return fmt::format("depth {} rc {}", depth.depth, StatusOf(depth.report->verdict));
+}
+
+uint64_t DifferingIds(const EvidenceReport& report) {
+  uint64_t differing = 0;
+  for (const IdComparison& ids : report.ids) differing += ids.differing;
+  return differing;
+}
+
+std::string IdsWord(const EvidenceReport& report) {
+  const uint64_t differing = DifferingIds(report);
+  return differing == 0 ? std::string("ids equal") : fmt::format("ids differ {}", differing);
+}
+
+std::string ShowId(const std::optional<int32_t>& id) {
+  return id ? fmt::format("{}", *id) : std::string("none");
+}
+
+std::string IdsLine(const IdComparison& ids) {
+  if (ids.differing == 0) return fmt::format("ids at depth {}: equal ({})", ids.depth, ids.count_a);
+  return fmt::format("ids at depth {}: {} differ, first index {} ({} in A, {} in B); {} and {} ids",
+                     ids.depth, ids.differing, ids.first_index, ShowId(ids.first_a),
+                     ShowId(ids.first_b), ids.count_a, ids.count_b);
+}
+
+std::string RcLine(const EvidenceReport& report) {
+  if (report.depths.empty()) return fmt::format("compare: rc {}\n", StatusOf(report.verdict));
+  std::vector<std::string> words;
+  for (const DepthComparison& depth : report.depths) words.push_back(DepthWord(depth));
+  return fmt::format("compare: rc {} (trace {}; {})\n", StatusOf(report.verdict),
+                     fmt::join(words, ", "), IdsWord(report));
+}
+
+std::string PlainWords(const EvidenceReport& report) {
+  switch (report.verdict) {
+    case Verdict::kIdentical:
+      return fmt::format(
+          "identical: the traces of {} depths are the same bytes, and the ids are "
+          "equal\n",
+          report.depths.size());
+    case Verdict::kRenumbered:
+      return "renumbered: the same but for the numbers of buffers, which is no proof; the ids are "
+             "equal\n";
+    case Verdict::kDifferent:
+      return fmt::format("different: {}\n", DifferingIds(report) > 0
+                                                ? "traces or ids do not agree, see above"
+                                                : "traces do not agree, see above; the ids are "
+                                                  "equal");
+    case Verdict::kRefused:
+      return fmt::format("refused: nothing can be said. {}\n", report.reason);
+  }
+  return {};
+}
+
+}  // namespace
+
+EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& folder_b,
+                               const compare::Options& options) {
+  EvidenceReport report;
+  report.name_a = folder_a;
+  report.name_b = folder_b;
+  const auto a = EvidenceFolder::Open(folder_a);
+  const auto b = EvidenceFolder::Open(folder_b);
+  for (const auto* folder : {&a, &b}) {
+    if (*folder) continue;
+    report.verdict = Verdict::kRefused;
+    AddReason(folder->error().ToString(), &report);
+  }
+  if (!a || !b) return report;
+
+  report.notes = NotesOn(a->manifest().facts, b->manifest().facts);
+  std::map<int64_t, DepthComparison> depths;
+  for (const int64_t depth : a->manifest().depths) depths[depth].in_a = true;
+  for (const int64_t depth : b->manifest().depths) depths[depth].in_b = true;
+  for (auto& [number, depth] : depths) {
+    depth.depth = number;
+    if (depth.in_a && depth.in_b) {
+      depth.report = compare::CompareTraces(a->TracePath(number), b->TracePath(number), options);
+      report.ids.push_back(CompareIds(number, *IdsOf(*a, number), *IdsOf(*b, number)));
+      if (depth.report->verdict == Verdict::kRefused) {
+        AddReason(depth.report->reason, &report);
+      }
+    }
+    report.verdict = Worse(report.verdict, VerdictOf(depth));
+    report.depths.push_back(std::move(depth));
+  }
+  if (DifferingIds(report) > 0) report.verdict = Worse(report.verdict, Verdict::kDifferent);
+  return report;
+}
+
+std::string FormatEvidenceText(const EvidenceReport& report) {
+  std::string text;
+  for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
+  for (const DepthComparison& depth : report.depths) {
+    text += fmt::format("== depth {}\n", depth.depth);
+    text += depth.report ? compare::FormatText(*depth.report)
+                         : fmt::format("only in {}\n", depth.in_a ? "A" : "B");
+  }
+  for (const IdComparison& ids : report.ids) text += IdsLine(ids) + "\n";
+  return text + RcLine(report) + PlainWords(report);
+}
+
+std::string FormatEvidenceJson(const EvidenceReport& report) {
+  ordered_json json;
+  json["verdict"] = compare::VerdictName(report.verdict);
+  json["exit_status"] = StatusOf(report.verdict);
+  json["a"] = report.name_a;
+  json["b"] = report.name_b;
+  json["reason"] = report.reason;
+  json["notes"] = report.notes;
+  json["traces"] = ordered_json::array();
+  for (const DepthComparison& depth : report.depths) {
+    ordered_json item = {{"depth", depth.depth}};
+    item["in_a"] = depth.in_a;
+    item["in_b"] = depth.in_b;
+    item["report"] =
+        depth.report ? ordered_json::parse(compare::FormatJson(*depth.report)) : ordered_json();
+    json["traces"].push_back(std::move(item));
+  }
+  json["ids"] = ordered_json::array();
+  const auto id_json = [](const std::optional<int32_t>& id) {
+    return id ? ordered_json(*id) : ordered_json();
+  };
+  for (const IdComparison& ids : report.ids) {
+    ordered_json item = {{"depth", ids.depth}};
+    item["equal"] = ids.differing == 0;
+    item["count_a"] = ids.count_a;
+    item["count_b"] = ids.count_b;
+    item["differing"] = ids.differing;
+    item["first_index"] = ids.differing > 0 ? ordered_json(ids.first_index) : ordered_json();
+    item["first_a"] = id_json(ids.first_a);
+    item["first_b"] = id_json(ids.first_b);
+    json["ids"].push_back(std::move(item));
+  }
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace assay::cli
