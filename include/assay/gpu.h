@@ -210,6 +210,7 @@ class Graph {
 // every call but Wait repeats the failure until Reset, so that no half of it runs unnoticed.
 class Session final {
  public:
+  // Abandons the open command buffer and waits for what is in flight.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

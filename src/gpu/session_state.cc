@@ -30,7 +30,7 @@ void SessionState::Close() {
   if (queue_ == nullptr) return;
   Abandon();
   // Nobody is left to tell of a failure; the queue's end waits for its work all the same.
-  if (!in_flight_.empty()) (void)queue_->Wait(in_flight_.back()->serial);
+  if (!in_flight_.empty() && queue_->Wait(in_flight_.back()->serial)) CountOne(counters_.waits);
   queue_.reset();
   (void)Land();
   capture_.reset();

@@ -116,6 +116,16 @@ TEST_F(SessionTest, E2_ResetAndDestructionReleaseTheEncoder) {
   EXPECT_EQ(TakeLog(), (Log{"begin", "dispatch bump", "end", "begin", "dispatch bump", "end"}));
 }
 
+TEST_F(SessionTest, E3_TheWaitOfASessionsEndIsCounted) {
+  {
+    const auto session = Open(BarrierMode::kManual);
+    ASSERT_THAT(session->Dispatch(BumpBytes(0, 64).get()), Succeeds());
+    ASSERT_THAT(session->Commit(), Succeeds());
+  }
+  EXPECT_EQ(TakeLog(), (Log{"begin", "dispatch bump", "end", "commit", "wait"}));
+  EXPECT_EQ(device_->counters(), (Counters{1, 1, 1, 1, 0, 1, 1}));
+}
+
 TEST_F(SessionTest, E2_AnExceptionInTheMiddleReleasesTheEncoder) {
   try {
     const auto session = Open(BarrierMode::kManual);

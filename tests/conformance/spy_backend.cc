@@ -153,7 +153,9 @@ class SpyBackend final : public Backend {
   void Unmap(BackendBuffer* buffer, ByteRange range, Access access) override {
     inner_->Unmap(Inner(buffer), range, access);
   }
-  LoadObserver* load_observer() override { return inner_->load_observer(); }
+  LoadObserver* load_observer() override {
+    return spy_->load_observer_ != nullptr ? spy_->load_observer_ : inner_->load_observer();
+  }
 
  private:
   static BackendBuffer* Inner(BackendBuffer* buffer) {

@@ -44,6 +44,8 @@ class Spy final {
   bool failed() const;
   // Words such as "begin", "dispatch add", "barrier", "end", "commit", "wait", in order.
   std::vector<std::string> TakeLog();
+  // What the backend gives out in place of the inner one's; set before the backend is made.
+  void set_load_observer(LoadObserver* observer) { load_observer_ = observer; }
   // Objects of the backend that have not been destroyed.
   size_t buffers() const { return buffers_.load(); }
   size_t command_buffers() const { return command_buffers_.load(); }
@@ -62,6 +64,7 @@ class Spy final {
   std::optional<SpyCall> fail_call_;
   size_t calls_until_failure_ = 0;
   bool failed_ = false;
+  LoadObserver* load_observer_ = nullptr;
   std::atomic<size_t> buffers_{0};
   std::atomic<size_t> command_buffers_{0};
   std::atomic<size_t> queues_{0};
