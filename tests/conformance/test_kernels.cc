@@ -46,6 +46,18 @@ void MeetGroup(const CpuKernelArgs& args, Extent3) {
   while (arrived.load() < wanted) std::this_thread::yield();
 }
 
+// The accesses of "hold" and "peek" race on purpose, so they are atomic.
+void HoldGroup(const CpuKernelArgs& args, Extent3) {
+  std::atomic_ref<uint32_t> flag(*Bound<uint32_t>(args, 0));
+  while (flag.load() == 0) std::this_thread::yield();
+  std::atomic_ref<uint32_t>(*Bound<uint32_t>(args, 1)).store(1);
+}
+
+void PeekGroup(const CpuKernelArgs& args, Extent3) {
+  *Bound<uint32_t>(args, 1) = std::atomic_ref<uint32_t>(*Bound<uint32_t>(args, 0)).load();
+  std::atomic_ref<uint32_t>(*Bound<uint32_t>(args, 2)).store(1);
+}
+
 void NothingGroup(const CpuKernelArgs&, Extent3) {}
 
 void GroupSumGroup(const CpuKernelArgs& args, Extent3 group) {
@@ -78,6 +90,8 @@ constexpr std::array kKernels = {
     Describe<ElementwiseGroup<std::multiplies<float>>>("mul", 3),
     Describe<BumpGroup>("bump", 1),
     Describe<MeetGroup>("meet", 1, sizeof(uint32_t)),
+    Describe<HoldGroup>("hold", 2),
+    Describe<PeekGroup>("peek", 3),
     Describe<NothingGroup>("nothing", 0),
     Describe<GroupSumGroup>("group_sum", 2),
 };

@@ -23,6 +23,12 @@ inline constexpr uint32_t kWorkgroupElements = 64;
 //   bump       x[i] += 1 over uint32; binding x (rw).
 //   meet       Adds 1 to the uint32 at the start of binding 0 (rw) and returns when it has reached
 //              `constants`, so that only that many workgroups running at once get past it.
+//   hold       Waits until the uint32 at the start of binding 0 (rw) is not 0, then writes 1 to
+//   that
+//              of binding 1 (w).
+//   peek       Copies the uint32 of binding 0 (r) to binding 1 (w), then sets that of binding 2
+//   (rw)
+//              to 1.
 //   nothing    No bindings, no constants, no effect.
 //   group_sum  Each workgroup copies `kWorkgroupElements` floats into shared memory and writes
 //   their

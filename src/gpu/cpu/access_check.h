@@ -18,10 +18,12 @@ namespace assay::gpu {
 // of what it binds. A copy holds the declared readable bytes; all others, also those around the
 // bindings as far as kMarginBytes, hold filler.
 //
+// Every dispatch runs twice, the second time over other filler.
+//
 //   Writes: filler, or a byte declared read-only, that has changed was written undeclared.
-//   Reads: the dispatch runs a second time over other filler. Results that differ were made from
-//   bytes that were not declared readable; which ones, further runs find out by bisection. Shared
-//   memory, which a kernel must write before it reads it, is checked in the same way.
+//   Reads: results that differ were made from bytes that were not declared readable; which ones,
+//   further runs find out by bisection. Shared memory, which a kernel must write before it reads
+//   it, is checked in the same way.
 //
 // Only bytes declared writable go back to the buffers, and only when both proofs hold, so that a
 // false declaration harms nothing. Bytes further away than the margin are not guarded.
@@ -48,7 +50,7 @@ class AccessChecker final {
   void RunOn(int copy, uint64_t vary_begin, uint64_t vary_end, std::byte shared);
   // True when a result of `copy`, made with that filler varied, is not that of the first copy.
   bool ResultsDiffer(int copy, uint64_t vary_begin, uint64_t vary_end) const;
-  Status CheckWrites(int copy) const;
+  Status CheckWrites() const;
   // The error of a dispatch whose results depend on filler.
   Error FindUndeclaredRead();
   Error FalseAccess(const Image& image, uint64_t begin, uint64_t end, Access access) const;

@@ -26,6 +26,8 @@ class MemoryPool final {
  public:
   static constexpr std::byte kPoison{0xA5};
   static constexpr uint64_t kLargeBytes = uint64_t{2} << 20;
+  // Above this much waiting memory, blocks go back to the system.
+  static constexpr uint64_t kMaxWaitingBytes = uint64_t{32} << 20;
 
   MemoryPool() = default;
   MemoryPool(const MemoryPool&) = delete;
@@ -41,6 +43,11 @@ class MemoryPool final {
   // `label` is the buffer that the block was, for the message.
   void Free(std::byte* block, uint64_t size_bytes, const std::string& label);
 
+  uint64_t waiting_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_bytes_;
+  }
+
  private:
   struct Waiting {
     std::byte* block;
@@ -49,16 +56,13 @@ class MemoryPool final {
   // Blocks of 64 << 0, 64 << 1, ... up to kLargeBytes.
   static constexpr size_t kClasses = 16;
   static constexpr uint64_t kSmallestBytes = 64;
-  // Above this much waiting memory, blocks go back to the system.
-  static constexpr uint64_t kMaxWaitingBytes = uint64_t{32} << 20;
-
   static size_t ClassOf(uint64_t size_bytes);
   static uint64_t BytesOf(size_t size_class) { return kSmallestBytes << size_class; }
   Result<std::byte*> AllocateLarge(uint64_t size_bytes, const std::string& label);
   Result<std::byte*> AllocateSmall(uint64_t size_bytes, const std::string& label);
 
   bool poison_ = false;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   // Guarded by mutex_, as is the sum.
   std::array<std::vector<Waiting>, kClasses> waiting_;
   uint64_t waiting_bytes_ = 0;

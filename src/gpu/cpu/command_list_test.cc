@@ -1,0 +1,126 @@
+#include "gpu/cpu/command_list.h"
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace assay::gpu {
+namespace {
+
+using Seen = std::map<std::tuple<uint32_t, uint32_t, uint32_t>, int>;
+
+// Counts its workgroup in the map whose address is in the constants.
+void CountGroup(const CpuKernelArgs& args, Extent3 group) {
+  Seen* seen = nullptr;
+  std::memcpy(&seen, args.constants, sizeof(seen));
+  ++(*seen)[{group.x, group.y, group.z}];
+}
+
+std::array<std::byte, sizeof(Seen*)> AddressOf(Seen* seen) {
+  std::array<std::byte, sizeof(Seen*)> bytes;
+  std::memcpy(bytes.data(), &seen, sizeof(seen));
+  return bytes;
+}
+
+CpuDispatch Count(Extent3 grid) {
+  CpuDispatch dispatch;
+  dispatch.run = CountGroup;
+  dispatch.kernel_name = "count";
+  dispatch.grid = grid;
+  return dispatch;
+}
+
+TEST(CommandList, EveryWorkgroupRunsOnceHoweverItIsCut) {
+  const Extent3 grid{5, 3, 7};
+  for (const uint32_t max_chunks : {1u, 2u, 7u, 64u, 104u, 105u, 1000u}) {
+    Seen seen;
+    CommandList list;
+    ASSERT_TRUE(list.AddDispatch(Count(grid), {}, AddressOf(&seen), max_chunks));
+    list.End();
+    ASSERT_EQ(list.groups().size(), 1u);
+    EXPECT_LE(list.groups()[0].chunks, max_chunks);
+    for (uint32_t chunk = 0; chunk < list.groups()[0].chunks; ++chunk) {
+      list.RunChunk(list.groups()[0], chunk, {});
+    }
+    EXPECT_EQ(seen.size(), grid.Count());
+    for (const auto& [group, times] : seen) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(CommandList, ChunksFindTheirDispatch) {
+  std::array<Seen, 4> seen;
+  CommandList list;
+  for (uint32_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(list.AddDispatch(Count({i + 1, 1, 1}), {}, AddressOf(&seen[i]), 2));
+  }
+  list.End();
+  const CpuGroup& group = list.groups()[0];
+  EXPECT_EQ(group.chunks, 1u + 2 + 2 + 2);
+  for (uint32_t chunk = group.chunks; chunk-- > 0;) list.RunChunk(group, chunk, {});
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(seen[i].size(), i + 1);
+}
+
+TEST(CommandList, BarriersCutGroupsAndEmptyOnesVanish) {
+  Seen seen;
+  CommandList list;
+  list.AddBarrier();
+  ASSERT_TRUE(list.AddDispatch(Count({1, 1, 1}), {}, AddressOf(&seen), 1));
+  ASSERT_TRUE(list.AddDispatch(Count({1, 1, 1}), {}, AddressOf(&seen), 1));
+  list.AddBarrier();
+  list.AddBarrier();
+  ASSERT_TRUE(list.AddDispatch(Count({1, 1, 1}), {}, AddressOf(&seen), 1));
+  list.AddBarrier();
+  list.End();
+  ASSERT_EQ(list.groups().size(), 2u);
+  EXPECT_EQ(list.groups()[0].dispatch_count, 2u);
+  EXPECT_EQ(list.groups()[1].dispatch_count, 1u);
+}
+
+TEST(CommandList, AnEmptyListHasOneChunkThatDoesNothing) {
+  CommandList list;
+  list.End();
+  ASSERT_EQ(list.groups().size(), 1u);
+  ASSERT_EQ(list.groups()[0].chunks, 1u);
+  list.RunChunk(list.groups()[0], 0, {});
+  list.Clear();
+  EXPECT_TRUE(list.groups().empty());
+}
+
+TEST(CommandList, BindingsAndConstantsArePlacedByDispatch) {
+  std::array<std::byte, 64> memory{};
+  const std::array<CpuBinding, 2> bindings = {
+      CpuBinding{memory.data(), {0, 8}, Access::kRead, nullptr},
+      CpuBinding{memory.data(), {16, 40}, Access::kWrite, nullptr}};
+  CommandList list;
+  Seen seen;
+  ASSERT_TRUE(list.AddDispatch(Count({1, 1, 1}), {}, AddressOf(&seen), 1));
+  ASSERT_TRUE(list.AddDispatch(Count({1, 1, 1}), bindings, AddressOf(&seen), 1));
+  list.End();
+  const CpuDispatch& second = list.DispatchesOf(list.groups()[0])[1];
+  const CpuKernelArgs args = list.ArgsOf(second, {});
+  EXPECT_EQ(args.bindings[0], memory.data());
+  EXPECT_EQ(args.bindings[1], memory.data() + 16);
+  EXPECT_EQ(args.binding_bytes[0], 8u);
+  EXPECT_EQ(args.binding_bytes[1], 24u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(args.constants) % 16, 0u);
+  EXPECT_EQ(std::memcmp(args.constants, AddressOf(&seen).data(), sizeof(Seen*)), 0);
+}
+
+TEST(CommandList, AGroupHoldsABoundedNumberOfChunks) {
+  Seen seen;
+  CommandList list;
+  const Extent3 grid{UINT32_MAX, 1, 1};
+  EXPECT_FALSE(list.AddDispatch(Count(grid), {}, AddressOf(&seen), UINT32_MAX));
+  EXPECT_TRUE(list.AddDispatch(Count(grid), {}, AddressOf(&seen), 1u << 29));
+  EXPECT_TRUE(list.AddDispatch(Count(grid), {}, AddressOf(&seen), 1u << 29));
+  EXPECT_FALSE(list.AddDispatch(Count({2, 1, 1}), {}, AddressOf(&seen), 2));
+  list.AddBarrier();
+  EXPECT_TRUE(list.AddDispatch(Count({2, 1, 1}), {}, AddressOf(&seen), 2));
+}
+
+}  // namespace
+}  // namespace assay::gpu
