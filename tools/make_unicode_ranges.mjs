@@ -2,6 +2,7 @@
 //
 //   npm install --ignore-scripts @unicode/unicode-15.1.0
 //   node tools/make_unicode_ranges.mjs node_modules/@unicode/unicode-15.1.0 > src/llm/tokenizer/unicode_ranges.inc
+//   clang-format -i src/llm/tokenizer/unicode_ranges.inc
 import path from 'node:path';
 
 const root = path.resolve(process.argv[2]);
@@ -27,7 +28,6 @@ for (const [name, points] of classes) {
 ranges.sort((a, b) => a.begin - b.begin);
 const hex = (value) => '0x' + value.toString(16).toUpperCase().padStart(5, '0');
 console.log('// Made by tools/make_unicode_ranges.mjs from the Unicode Character Database 15.1.0.');
-console.log('// clang-format off');
 let line = '';
 for (const range of ranges) {
   const item = `{${hex(range.begin)}, ${hex(range.end)}, CharClass::${range.name}},`;

@@ -1,6 +1,6 @@
 // HeaderReader: everything of a GGUF file that stands before the tensors' bytes, checked.
 //
-// Format: "GGUF in ggml" (the ggml project's docs/gguf.md), versions 2 and 3.
+// The format is described in docs/gguf.md.
 #ifndef ASSAY_LLM_GGUF_HEADER_READER_H_
 #define ASSAY_LLM_GGUF_HEADER_READER_H_
 

@@ -79,15 +79,18 @@ TEST(PreTokenizer, BytesThatAreNotUtf8AreMarks) {
 
 TEST(PreTokenizer, AgreesWithThePatternOnRandomTexts) {
   const PatternOracle oracle(kPattern);
-  // clang-format off
   const std::vector<std::string> parts = {
-      "a", "Z", "s", "S", "t", "re", "LL", "'", "'s", "'d", "ve", "m", "1", "42", ".", "?!",
-      "-", " ", "  ", "\n", "\r", "\t", "\v", "\f", "(", "<|", "\u00e9", "\u00df", "\u0414",
-      "\u65e5", "\u0b95", "\u0301", "\u093e", "\u0661", "\u2167", "\u00bd", "\u00a0", "\u3000",
-      "\u2028", "\u0085", "\u200b", "\ufeff", "\u20ac", "\U0001F600", "\U0001F1E9", "\u200d",
-      "\ufffd", "\u017f", "\u2019", std::string(1, '\0'), "\x7f",
-  };
-  // clang-format on
+      "a",      "Z",      "s",      "S",          "t",
+      "re",     "LL",     "'",      "'s",         "'d",
+      "ve",     "m",      "1",      "42",         ".",
+      "?!",     "-",      " ",      "  ",         "\n",
+      "\r",     "\t",     "\v",     "\f",         "(",
+      "<|",     "\u00e9", "\u00df", "\u0414",     "\u65e5",
+      "\u0b95", "\u0301", "\u093e", "\u0661",     "\u2167",
+      "\u00bd", "\u00a0", "\u3000", "\u2028",     "\u0085",
+      "\u200b", "\ufeff", "\u20ac", "\U0001F600", "\U0001F1E9",
+      "\u200d", "\ufffd", "\u017f", "\u2019",     std::string(1, '\0'),
+      "\x7f"};
   std::mt19937 generator(5);
   for (int round = 0; round < 20000; ++round) {
     std::string text;

@@ -73,7 +73,8 @@ Result<std::string> Tokenizer::Decode(std::span<const TokenId> ids, bool special
   const std::vector<Token>& tokens = state_->vocabulary.tokens;
   std::string bytes;
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= tokens.size()) {
+    // As a size, a negative id is a very large one.
+    if (static_cast<size_t>(ids[i]) >= tokens.size()) {
       return Fail(ErrorCode::kInvalidArgument, "ids",
                   fmt::format("Id {} (number {}) is outside the vocabulary of {} tokens.", ids[i],
                               i, tokens.size()));

@@ -50,15 +50,14 @@ CharClass Expected(uint32_t code_point, CharClass unicode14) {
 }
 
 TEST(UnicodeClass, EveryCodePointAgreesWithPcre2ButForTheListedOnes) {
-  if (PatternOracle::UnicodeVersion() != "14.0.0") {
-    GTEST_SKIP() << "The list is of differences to Unicode 14.0.0, and PCRE2 has "
-                 << PatternOracle::UnicodeVersion() << ".";
-  }
+  // A PCRE2 of later Unicode knows letters that this table does not, and no fewer.
+  const bool listed = PatternOracle::UnicodeVersion() == "14.0.0";
   const PatternOracle letter("\\p{L}");
   const PatternOracle number("\\p{N}");
   const PatternOracle space("\\s");
   for (uint32_t c = 0; c < kCodePoints; ++c) {
     if (IsSurrogate(c)) continue;
+    if (!listed && ClassOf(c) == CharClass::kOther) continue;
     const std::string text = Utf8(c);
     const CharClass unicode14 = letter.MatchAt(text, 0)   ? CharClass::kLetter
                                 : number.MatchAt(text, 0) ? CharClass::kNumber
