@@ -1,11 +1,13 @@
 #include "cli/commands.h"
 
+#include "cli/bench_command.h"
 #include "cli/check_command.h"
 #include "cli/compare_command.h"
 #include "cli/gguf_command.h"
 #include "cli/run_command.h"
 #include "cli/seal_command.h"
 #include "cli/show_command.h"
+#include "cli/trace_command.h"
 
 namespace assay::cli {
 
@@ -14,11 +16,13 @@ std::span<const CommandEntry> Commands() {
   // clang-format off
   static const std::vector<CommandEntry> commands = {
       {"run", &MakeRunCommand},
+      {"trace", &MakeTraceCommand},
       {"compare", &MakeCompareCommand},
       {"check", &MakeCheckCommand},
       {"show", &MakeShowCommand},
       {"seal", &MakeSealCommand},
       {"gguf", &MakeGgufCommand},
+      {"bench", &MakeBenchCommand},
   };
   // clang-format on
   return commands;

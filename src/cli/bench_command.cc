@@ -1,0 +1,274 @@
+#include "cli/bench_command.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include "assay/record.h"
+#include "assay/trace.h"
+
+#include "cli/engine_flags.h"
+#include "gpu/backend.h"
+
+namespace assay::cli {
+namespace {
+
+using llm::TokenId;
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// One measurement, repeated.
+struct Row {
+  int64_t threads = 0;
+  std::string kind;    // "load", "prefill", "decode".
+  int64_t tokens = 0;  // A repetition's; 0 for load.
+  int64_t depth = 0;   // Tokens in the cache before it began.
+  std::vector<double> values;
+
+  // Seconds for load, tokens a second for the others.
+  std::string_view unit() const { return kind == "load" ? "s" : "tok/s"; }
+};
+
+// Bytes of memory that the process held at most.
+uint64_t PeakRssBytes() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+class BenchCommand final : public Command {
+ public:
+  CommandSpec Describe() override;
+  Result<int> Run(Context& context) override;
+
+ private:
+  Status BenchThreads(Context& context, const std::shared_ptr<const gguf::File>& file,
+                      int64_t threads);
+  Status BenchModel(Context& context, const llm::Model& model, int64_t threads);
+  Status Prefill(Context& context, llm::Decoder& decoder, uint32_t vocabulary, Row& row) const;
+  Status Decode(Context& context, llm::Decoder& decoder, uint32_t vocabulary, Row& row) const;
+  Status CheckCancelled(const Context& context) const;
+  void PrintText(Context& context, const gguf::File& file) const;
+  void PrintJson(Context& context, const gguf::File& file) const;
+
+  EngineFlags engine_;
+  std::vector<int64_t> threads_ = {0};
+  std::vector<int64_t> prompt_sizes_ = {512};
+  std::vector<int64_t> decode_sizes_ = {128};
+  std::vector<int64_t> depths_ = {0};
+  int64_t repetitions_ = 5;
+  bool json_ = false;
+  std::string trace_;
+
+  std::vector<Row> rows_;
+};
+
+CommandSpec BenchCommand::Describe() {
+  const std::string sizes = "sizes";
+  CommandSpec spec{
+      .name = "bench",
+      .summary = "Measures load, prefill and decode speed.",
+      .description =
+          "Feeds a fixed sequence of ids, as `assay trace` does, and prints the median, the lowest "
+          "and the highest of several repetitions, after one that does not count.",
+      .flags = engine_.Flags(),
+      .examples = {{"assay bench", "The built-in model on all cores."},
+                   {"assay bench -m model.gguf -p 128 -n 32 --depth 0,512 -t 1,2 -r 3 --json",
+                    "Two thread counts and two depths, for programs."}},
+      .exit_meanings = {{0, "Everything was measured."},
+                        {2, "The model was refused or a measurement failed."}},
+      .quiet_help = "Prints no progress.",
+  };
+  const auto add = [&](Flag flag) { spec.flags.push_back(std::move(flag)); };
+  add({.names = "-t,--threads",
+       .value = IntegerListValue{&threads_, 0, 1024},
+       .placeholder = "N,...",
+       .help = "Threads that compute, one run for each; 0 is one for each core.",
+       .group = "model and device"});
+  add({.names = "-p,--n-prompt",
+       .value = IntegerListValue{&prompt_sizes_, 0, INT32_MAX},
+       .placeholder = "N,...",
+       .help = "Prompt sizes to prefill; 0 leaves prefill out.",
+       .group = sizes});
+  add({.names = "-n,--n-gen",
+       .value = IntegerListValue{&decode_sizes_, 0, INT32_MAX},
+       .placeholder = "N,...",
+       .help = "Numbers of tokens to decode one by one; 0 leaves decode out.",
+       .group = sizes});
+  add({.names = "-d,--depth",
+       .value = IntegerListValue{&depths_, 0, INT32_MAX},
+       .placeholder = "N,...",
+       .help = "Tokens in the cache before each measurement.",
+       .group = sizes});
+  add({.names = "-r,--repetitions",
+       .value = IntegerValue{&repetitions_, 1, 10000},
+       .placeholder = "N",
+       .help = "Repetitions that count.",
+       .group = sizes});
+  add({.names = "--json", .value = SwitchValue{&json_}, .help = "Prints one JSON object."});
+  add({.names = "--trace",
+       .value = TextValue{&trace_},
+       .placeholder = "FILE",
+       .help = "Records an encode trace of all of it into FILE, to measure what recording costs.",
+       .show_default = false});
+  return spec;
+}
+
+Status BenchCommand::CheckCancelled(const Context& context) const {
+  if (!context.cancelled()) return {};
+  return Fail(ErrorCode::kCancelled, "", "Stopped before everything was measured.");
+}
+
+Status BenchCommand::Prefill(Context& context, llm::Decoder& decoder, uint32_t vocabulary,
+                             Row& row) const {
+  const auto depth = static_cast<size_t>(row.depth);
+  const std::vector<TokenId> ids = FixedIds(depth + static_cast<size_t>(row.tokens), vocabulary);
+  for (int64_t repetition = -1; repetition < repetitions_; ++repetition) {
+    ASSAY_TRY(CheckCancelled(context));
+    decoder.Reset();
+    if (depth > 0) ASSAY_TRY(decoder.Feed(std::span(ids).first(depth)));
+    const Clock::time_point start = Clock::now();
+    ASSAY_TRY(decoder.Feed(std::span(ids).subspan(depth)));
+    const double seconds = Seconds(Clock::now() - start);
+    if (repetition >= 0) row.values.push_back(static_cast<double>(row.tokens) / seconds);
+  }
+  return {};
+}
+
+Status BenchCommand::Decode(Context& context, llm::Decoder& decoder, uint32_t vocabulary,
+                            Row& row) const {
+  const auto depth = static_cast<size_t>(row.depth);
+  const std::vector<TokenId> ids = FixedIds(depth + 1, vocabulary);
+  for (int64_t repetition = -1; repetition < repetitions_; ++repetition) {
+    decoder.Reset();
+    if (depth > 0) ASSAY_TRY(decoder.Feed(std::span(ids).first(depth)));
+    TokenId next = ids.back();
+    const Clock::time_point start = Clock::now();
+    for (int64_t step = 0; step < row.tokens; ++step) {
+      ASSAY_TRY(CheckCancelled(context));
+      ASSAY_TRY(decoder.Feed({&next, 1}));
+      ASSAY_ASSIGN_OR_RETURN(next, decoder.Greedy());
+    }
+    const double seconds = Seconds(Clock::now() - start);
+    if (repetition >= 0) row.values.push_back(static_cast<double>(row.tokens) / seconds);
+  }
+  return {};
+}
+
+Status BenchCommand::BenchModel(Context& context, const llm::Model& model, int64_t threads) {
+  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
+                         llm::Decoder::Create(&model, engine_.decoder_options()));
+  const uint32_t vocabulary = model.config().vocabulary;
+  for (const int64_t depth : depths_) {
+    for (const int64_t tokens : prompt_sizes_) {
+      if (tokens == 0) continue;
+      Row row{
+          .threads = threads, .kind = "prefill", .tokens = tokens, .depth = depth, .values = {}};
+      const auto progress = context.StartProgress(
+          fmt::format("prefill of {} at depth {}, {} threads", tokens, depth, threads));
+      ASSAY_TRY(Prefill(context, *decoder, vocabulary, row));
+      rows_.push_back(std::move(row));
+    }
+    for (const int64_t tokens : decode_sizes_) {
+      if (tokens == 0) continue;
+      Row row{.threads = threads, .kind = "decode", .tokens = tokens, .depth = depth, .values = {}};
+      const auto progress = context.StartProgress(
+          fmt::format("decode of {} at depth {}, {} threads", tokens, depth, threads));
+      ASSAY_TRY(Decode(context, *decoder, vocabulary, row));
+      rows_.push_back(std::move(row));
+    }
+  }
+  return {};
+}
+
+Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const gguf::File>& file,
+                                  int64_t threads) {
+  std::unique_ptr<trace::TraceWriter> writer;
+  if (!trace_.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(writer, trace::TraceWriter::Create(trace_, {}));
+  }
+  {
+    ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, threads));
+    if (writer) backend = record::MakeRecordingBackend(std::move(backend), writer.get());
+    ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(std::move(backend)));
+    Row load{.threads = threads, .kind = "load", .tokens = 0, .depth = 0, .values = {}};
+    std::unique_ptr<llm::Model> model;
+    for (int64_t repetition = 0; repetition < repetitions_; ++repetition) {
+      ASSAY_TRY(CheckCancelled(context));
+      const auto progress = context.StartProgress("loading weights");
+      model.reset();
+      const Clock::time_point start = Clock::now();
+      ASSAY_ASSIGN_OR_RETURN(model, llm::Model::Load(device.get(), file, engine_.load_options()));
+      load.values.push_back(Seconds(Clock::now() - start));
+    }
+    rows_.push_back(std::move(load));
+    ASSAY_TRY(BenchModel(context, *model, threads));
+  }
+  return writer ? writer->Close() : Status();
+}
+
+void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
+  context.Print(fmt::format("{}, {} bytes, backend {}, kv {}, barriers {}\n", file.name(),
+                            file.size_bytes(), engine_.backend, engine_.kv, engine_.barriers));
+  context.Print(fmt::format("{:>7}  {:<8} {:>6} {:>6} {:>10} {:>10} {:>10}\n", "threads", "what",
+                            "tokens", "depth", "median", "lowest", "highest"));
+  for (const Row& row : rows_) {
+    const auto [low, high] = std::minmax_element(row.values.begin(), row.values.end());
+    context.Print(fmt::format("{:>7}  {:<8} {:>6} {:>6} {:>10.4g} {:>10.4g} {:>10.4g} {}\n",
+                              row.threads, row.kind, row.tokens, row.depth, Median(row.values),
+                              *low, *high, row.unit()));
+  }
+  context.Print(fmt::format("peak memory {:.1f} MiB\n",
+                            static_cast<double>(PeakRssBytes()) / (1024.0 * 1024.0)));
+}
+
+void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
+  nlohmann::ordered_json json;
+  json["model"] = file.name();
+  json["model_bytes"] = file.size_bytes();
+  json["backend"] = engine_.backend;
+  json["kv"] = engine_.kv;
+  json["barriers"] = engine_.barriers;
+  json["mmap"] = engine_.mmap;
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const Row& row : rows_) {
+    nlohmann::ordered_json item;
+    item["threads"] = row.threads;
+    item["what"] = row.kind;
+    item["tokens"] = row.tokens;
+    item["depth"] = row.depth;
+    item["unit"] = row.unit();
+    item["median"] = Median(row.values);
+    item["values"] = row.values;
+    json["rows"].push_back(std::move(item));
+  }
+  json["peak_rss_bytes"] = PeakRssBytes();
+  context.Print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+Result<int> BenchCommand::Run(Context& context) {
+  ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
+  for (const int64_t threads : threads_) ASSAY_TRY(BenchThreads(context, file, threads));
+  if (json_) {
+    PrintJson(context, *file);
+  } else {
+    PrintText(context, *file);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeBenchCommand() { return std::make_unique<BenchCommand>(); }
+
+}  // namespace assay::cli

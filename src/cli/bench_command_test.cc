@@ -1,0 +1,92 @@
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/runner.h"
+#include "support/tiny_model.h"
+
+namespace assay::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BenchCommandTest : public ::testing::Test {
+ protected:
+  BenchCommandTest() {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("assay_bench_" + std::to_string(::getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+    model_ = (folder_ / "model.gguf").string();
+    std::ofstream(model_, std::ios::binary) << testing::MakeTinyModel({}).Build();
+  }
+  ~BenchCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  int Bench(const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"bench", "-m", model_};
+    all.insert(all.end(), words.begin(), words.end());
+    out_ = std::make_unique<StringOutput>();
+    err_ = std::make_unique<StringOutput>();
+    return RunProgram(all, Commands(), {.out = out_.get(), .err = err_.get()});
+  }
+  const std::string& out() const { return out_->text(); }
+  const std::string& err() const { return err_->text(); }
+
+  std::filesystem::path folder_;
+  std::string model_;
+  std::unique_ptr<StringOutput> out_, err_;
+};
+
+TEST_F(BenchCommandTest, MeasuresEveryCombination) {
+  ASSERT_EQ(Bench({"-p", "4,9", "-n", "3", "--depth", "0,8", "-t", "1,2", "-r", "3", "--json"}), 0)
+      << err();
+  const auto json = nlohmann::json::parse(out());
+  // For each thread count: one load, and at each depth two prefills and one decode.
+  ASSERT_EQ(json["rows"].size(), 2U * (1 + 2 * 3));
+  for (const auto& row : json["rows"]) {
+    EXPECT_EQ(row["values"].size(), 3U);
+    EXPECT_GT(row["median"].get<double>(), 0);
+  }
+  EXPECT_EQ(json["rows"][0]["what"], "load");
+  EXPECT_EQ(json["rows"][0]["unit"], "s");
+  EXPECT_EQ(json["rows"][1]["what"], "prefill");
+  EXPECT_EQ(json["rows"][1]["tokens"], 4);
+  EXPECT_EQ(json["rows"][3]["what"], "decode");
+  EXPECT_EQ(json["rows"][3]["unit"], "tok/s");
+  EXPECT_EQ(json["rows"][6]["depth"], 8);
+  EXPECT_EQ(json["rows"][7]["threads"], 2);
+  EXPECT_GT(json["peak_rss_bytes"].get<uint64_t>(), 1U << 20);
+}
+
+TEST_F(BenchCommandTest, PrintsATable) {
+  ASSERT_EQ(Bench({"-p", "4", "-n", "0", "-r", "1"}), 0) << err();
+  EXPECT_THAT(out(), HasSubstr("prefill"));
+  EXPECT_THAT(out(), ::testing::Not(HasSubstr("decode")));
+  EXPECT_THAT(out(), HasSubstr("peak memory"));
+}
+
+TEST_F(BenchCommandTest, RecordsOnRequest) {
+  const std::string trace = (folder_ / "bench.trace").string();
+  ASSERT_EQ(Bench({"-p", "4", "-n", "2", "-r", "1", "--trace", trace}), 0) << err();
+  EXPECT_GT(std::filesystem::file_size(trace), 1000U);
+}
+
+TEST_F(BenchCommandTest, RefusesSizesBeyondTheContextWithBothNumbers) {
+  EXPECT_EQ(Bench({"-p", "129", "-n", "0"}), 2);
+  EXPECT_THAT(err(), HasSubstr("129"));
+  EXPECT_THAT(err(), HasSubstr("128"));
+}
+
+TEST_F(BenchCommandTest, RefusesBadUsage) {
+  EXPECT_EQ(Bench({"-r", "0"}), 64);
+  EXPECT_EQ(Bench({"-t", "x"}), 64);
+  EXPECT_THAT(err(), HasSubstr("-t"));
+}
+
+}  // namespace
+}  // namespace assay::cli

@@ -1,0 +1,245 @@
+#include "cli/trace_command.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "assay/record.h"
+#include "assay/trace.h"
+
+#include "cli/engine_flags.h"
+#include "cli/evidence.h"
+#include "cli/runner.h"
+#include "gpu/backend.h"
+
+namespace assay::cli {
+namespace {
+
+using llm::TokenId;
+
+class TraceCommand final : public Command {
+ public:
+  CommandSpec Describe() override;
+  Status CheckArguments() override;
+  Result<int> Run(Context& context) override;
+
+ private:
+  std::map<std::string, std::string> Meta(int64_t depth, const llm::Config& config,
+                                          const std::string& model_digest) const;
+  EvidenceFacts Facts(const std::string& model_digest) const;
+  // Records one trace, from the load to the release of the last buffer, and returns the ids.
+  Result<IdSequence> Record(Context& context, std::shared_ptr<const gguf::File> file,
+                            const std::string& path, int64_t depth,
+                            const trace::WriterOptions& options) const;
+  Result<IdSequence> Decode(Context& context, llm::Decoder& decoder, uint32_t vocabulary,
+                            int64_t depth) const;
+
+  EngineFlags engine_;
+  std::string folder_;
+  std::vector<int64_t> depths_ = {0, 600};
+  int64_t steps_ = 8;
+  int64_t trace_version_ = trace::kCurrentVersion;
+  bool zst_ = false;
+  bool force_ = false;
+};
+
+CommandSpec TraceCommand::Describe() {
+  const std::string recording = "recording";
+  CommandSpec spec{
+      .name = "trace",
+      .summary = "Records the encode trace of decode steps into a folder.",
+      .description =
+          "Writes one trace for each depth, the ids that were generated, and a manifest that is "
+          "written last: a folder without it is not whole. Each trace holds everything from the "
+          "load of the weights to the release of the last buffer. A depth is the number of tokens "
+          "of a fixed prompt that are in the cache before the first recorded step; each step feeds "
+          "one token and takes the likeliest next one.\n\n"
+          "The same program, model and flags write the same bytes on any number of threads and "
+          "loaders. `assay compare` proves it.",
+      .flags = engine_.Flags(),
+      .examples = {{"assay trace -o a --loaders 4",
+                    "Records the built-in model at depths 0 and "
+                    "600."},
+                   {"assay trace -m model.gguf -o b --depth 0,100 --steps 4 --zst",
+                    "Records another model, compressed."}},
+      .exit_meanings = {{0, "The folder is whole."},
+                        {2,
+                         "The model or the folder was refused, or recording failed; no folder "
+                         "is left that could be taken for whole."}},
+      .quiet_help = "Prints no summary and no progress.",
+  };
+  const auto add = [&](Flag flag) { spec.flags.push_back(std::move(flag)); };
+  add(engine_.ThreadsFlag());
+  add({.names = "-o,--output",
+       .value = TextValue{&folder_},
+       .placeholder = "DIR",
+       .help = "The folder to write. It must not exist or be empty, unless --force is given.",
+       .show_default = false,
+       .group = recording});
+  add({.names = "--depth",
+       .value = IntegerListValue{&depths_, 0, INT32_MAX},
+       .placeholder = "N,...",
+       .help = "Tokens in the cache before the first recorded step; one trace for each.",
+       .group = recording});
+  add({.names = "-n,--steps",
+       .value = IntegerValue{&steps_, 1, INT32_MAX},
+       .placeholder = "N",
+       .help = "Decode steps at each depth.",
+       .group = recording});
+  add({.names = "--trace-version",
+       .value = IntegerValue{&trace_version_, trace::kCreationOrderVersion, trace::kCurrentVersion},
+       .placeholder = "V",
+       .help = "1 numbers buffers in order of creation, which several loaders change from run to "
+               "run: it proves nothing and is there to show that.",
+       .group = recording});
+  add({.names = "--zst",
+       .value = SwitchValue{&zst_},
+       .help = "Compresses the traces with zstd.",
+       .group = recording});
+  add({.names = "--force",
+       .value = SwitchValue{&force_},
+       .help = "Replaces the evidence that is in the folder.",
+       .group = recording});
+  return spec;
+}
+
+Status TraceCommand::CheckArguments() {
+  if (folder_.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "--output",
+                "There is no folder to write: give one with -o.");
+  }
+  std::sort(depths_.begin(), depths_.end());
+  const auto twice = std::adjacent_find(depths_.begin(), depths_.end());
+  if (twice != depths_.end()) {
+    return Fail(ErrorCode::kInvalidArgument, "--depth",
+                fmt::format("--depth names {} twice; name each depth once.", *twice));
+  }
+  return {};
+}
+
+std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::Config& config,
+                                                      const std::string& model_digest) const {
+  const llm::DecoderOptions options = engine_.decoder_options();
+  const uint32_t positions = options.context > 0 ? options.context : config.context;
+  return {
+      {"backend", engine_.backend},
+      {"barriers", engine_.barriers},
+      {"context", fmt::format("{}", positions)},
+      {"depth", fmt::format("{}", depth)},
+      {"kv", engine_.kv},
+      {"model-digest", model_digest},
+      {"prefill-chunk", fmt::format("{}", options.prefill_chunk)},
+      {"steps", fmt::format("{}", steps_)},
+      {"weights", engine_.mmap ? "mapped" : "read"},
+  };
+}
+
+EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
+  EvidenceFacts facts;
+  facts.tool_version = Version();
+  facts.trace_version = static_cast<int>(trace_version_);
+  facts.command_options = {
+      {"backend", engine_.backend},
+      {"barriers", engine_.barriers},
+      {"ctx", fmt::format("{}", engine_.context)},
+      {"kv", engine_.kv},
+      {"loaders", fmt::format("{}", engine_.loaders)},
+      {"mmap", engine_.mmap ? "true" : "false"},
+      {"threads", fmt::format("{}", engine_.threads)},
+  };
+  facts.model_digest = model_digest;
+  facts.steps = steps_;
+  return facts;
+}
+
+Result<IdSequence> TraceCommand::Decode(Context& context, llm::Decoder& decoder,
+                                        uint32_t vocabulary, int64_t depth) const {
+  const auto cancelled = [] {
+    return Fail(ErrorCode::kCancelled, "", "Stopped before the recording was complete.");
+  };
+  const auto prompt_size = static_cast<size_t>(depth);
+  const std::vector<TokenId> fixed = FixedIds(prompt_size + 1, vocabulary);
+  const size_t chunk = engine_.decoder_options().prefill_chunk;
+  auto progress = context.StartProgress(fmt::format("recording depth {}", depth),
+                                        prompt_size + static_cast<uint64_t>(steps_), "tokens");
+  // In pieces, so that Ctrl-C is answered between them.
+  std::span<const TokenId> rest = std::span(fixed).first(prompt_size);
+  while (!rest.empty()) {
+    if (context.cancelled()) return cancelled();
+    const size_t count = std::min(chunk, rest.size());
+    ASSAY_TRY(decoder.Feed(rest.first(count)));
+    rest = rest.subspan(count);
+    progress.Update(decoder.position());
+  }
+  IdSequence sequence{.depth = depth, .ids = {}};
+  TokenId next = fixed.back();
+  for (int64_t step = 0; step < steps_; ++step) {
+    if (context.cancelled()) return cancelled();
+    ASSAY_TRY(decoder.Feed({&next, 1}));
+    ASSAY_ASSIGN_OR_RETURN(next, decoder.Greedy());
+    sequence.ids.push_back(next);
+    progress.Update(decoder.position());
+  }
+  return sequence;
+}
+
+Result<IdSequence> TraceCommand::Record(Context& context, std::shared_ptr<const gguf::File> file,
+                                        const std::string& path, int64_t depth,
+                                        const trace::WriterOptions& options) const {
+  ASSAY_ASSIGN_OR_RETURN(const auto writer, trace::TraceWriter::Create(path, options));
+  IdSequence sequence;
+  {
+    ASSAY_ASSIGN_OR_RETURN(auto inner, MakeBackend(engine_, engine_.threads));
+    ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(record::MakeRecordingBackend(
+                                                  std::move(inner), writer.get())));
+    ASSAY_ASSIGN_OR_RETURN(const auto model,
+                           llm::Model::Load(device.get(), std::move(file), engine_.load_options()));
+    ASSAY_ASSIGN_OR_RETURN(const auto decoder,
+                           llm::Decoder::Create(model.get(), engine_.decoder_options()));
+    ASSAY_ASSIGN_OR_RETURN(sequence, Decode(context, *decoder, model->config().vocabulary, depth));
+  }
+  // Only now: the frees of the last buffers belong to the trace.
+  ASSAY_TRY(writer->Close());
+  return sequence;
+}
+
+Result<int> TraceCommand::Run(Context& context) {
+  ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
+  ASSAY_ASSIGN_OR_RETURN(const llm::Config config, llm::ReadConfig(*file));
+  const int64_t positions = engine_.context > 0 ? engine_.context : int64_t{config.context};
+  const int64_t needed = depths_.back() + steps_;
+  if (needed > positions) {
+    return Fail(ErrorCode::kInvalidArgument, "--depth",
+                fmt::format("Depth {} and {} steps need a context of {}; this one holds {}. Give a "
+                            "smaller --depth, fewer --steps or a larger -c.",
+                            depths_.back(), steps_, needed, positions));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(engine_));
+  ASSAY_ASSIGN_OR_RETURN(EvidenceWriter evidence, EvidenceWriter::Create(folder_, force_));
+  std::vector<IdSequence> sequences;
+  for (const int64_t depth : depths_) {
+    trace::WriterOptions options;
+    options.version = static_cast<int>(trace_version_);
+    options.meta = Meta(depth, config, model_digest);
+    const std::string path = evidence.TracePath(depth, zst_);
+    auto sequence = Record(context, file, path, depth, options);
+    if (!sequence) {
+      return Fail(std::move(sequence).error().While(fmt::format("recording depth {}", depth)));
+    }
+    sequences.push_back(std::move(*sequence));
+    if (!context.quiet()) {
+      context.Print(fmt::format("{}: {} steps at depth {}, ids {}\n", path, steps_, depth,
+                                fmt::join(sequences.back().ids, ",")));
+      context.Flush();
+    }
+  }
+  ASSAY_TRY(evidence.Finish(Facts(model_digest), sequences));
+  return kExitOk;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTraceCommand() { return std::make_unique<TraceCommand>(); }
+
+}  // namespace assay::cli

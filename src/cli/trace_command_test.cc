@@ -1,0 +1,210 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "assay/trace.h"
+
+#include "cli/commands.h"
+#include "cli/engine_flags.h"
+#include "cli/evidence.h"
+#include "cli/runner.h"
+#include "support/tiny_model.h"
+
+namespace assay::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class TraceCommandTest : public ::testing::Test {
+ protected:
+  TraceCommandTest() {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("assay_trace_" + std::to_string(::getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+    testing::TinyModelOptions options;
+    options.experts = 4;
+    options.experts_used = 2;
+    options.weights = testing::kQ8_0;
+    model_ = Path("model.gguf");
+    std::ofstream(model_, std::ios::binary) << testing::MakeTinyModel(options).Build();
+  }
+  ~TraceCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+
+  // Runs `assay trace -m the tiny model -o NAME WORDS`.
+  int Trace(const std::string& name, const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"trace", "-m", model_, "-o", Path(name)};
+    all.insert(all.end(), words.begin(), words.end());
+    return Run(all);
+  }
+  int Run(const std::vector<std::string>& words) {
+    out_ = std::make_unique<StringOutput>();
+    err_ = std::make_unique<StringOutput>();
+    return RunProgram(words, Commands(),
+                      {.out = out_.get(), .err = err_.get(), .stop_signal = &signal_});
+  }
+  const std::string& out() const { return out_->text(); }
+  const std::string& err() const { return err_->text(); }
+
+  std::filesystem::path folder_;
+  std::string model_;
+  std::unique_ptr<StringOutput> out_, err_;
+  std::atomic<int> signal_{0};
+};
+
+TEST_F(TraceCommandTest, WritesATraceForEachDepthAndTheIds) {
+  ASSERT_EQ(Trace("a", {"--depth", "0,10", "--steps", "3"}), 0) << err();
+  const auto evidence = EvidenceFolder::Open(Path("a"));
+  ASSERT_TRUE(evidence.has_value()) << evidence.error().ToString();
+  EXPECT_EQ(evidence->manifest().depths, (std::vector<int64_t>{0, 10}));
+  EXPECT_EQ(evidence->manifest().facts.steps, 3);
+  for (const IdSequence& sequence : evidence->sequences()) EXPECT_EQ(sequence.ids.size(), 3U);
+  EXPECT_THAT(out(), AllOf(HasSubstr("3 steps at depth 0"), HasSubstr("3 steps at depth 10")));
+}
+
+TEST_F(TraceCommandTest, T2_TheSameBytesAtAnyNumberOfLoadersAndThreads) {
+  ASSERT_EQ(Trace("first", {"--depth", "0,20", "--steps", "2", "--loaders", "1", "-t", "1"}), 0);
+  const std::string zero = ReadAll(Path("first/depth-0.trace"));
+  const std::string twenty = ReadAll(Path("first/depth-20.trace"));
+  ASSERT_FALSE(zero.empty());
+  ASSERT_FALSE(twenty.empty());
+  for (const std::string loaders : {"2", "4", "8"}) {
+    for (const std::string threads : {"2", "3"}) {
+      const std::string name = "loaders" + loaders + "threads" + threads;
+      ASSERT_EQ(
+          Trace(name, {"--depth", "0,20", "--steps", "2", "--loaders", loaders, "-t", threads}), 0)
+          << err();
+      EXPECT_EQ(ReadAll(Path(name + "/depth-0.trace")), zero) << name;
+      EXPECT_EQ(ReadAll(Path(name + "/depth-20.trace")), twenty) << name;
+    }
+  }
+}
+
+TEST_F(TraceCommandTest, SaysWhatDecidesTheDispatchesAndNothingOfTheRun) {
+  ASSERT_EQ(
+      Trace("a", {"--depth", "4", "--steps", "2", "--kv", "f32", "-t", "3", "--loaders", "5"}), 0);
+  const std::string text = ReadAll(Path("a/depth-4.trace"));
+  for (const std::string line :
+       {"\nmeta backend cpu\n", "\nmeta barriers manual\n", "\nmeta context 128\n",
+        "\nmeta depth 4\n", "\nmeta kv f32\n", "\nmeta steps 2\n", "\nmeta weights read\n",
+        "\nmeta model-digest "}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("threads")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("loaders")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr(folder_.string())));
+  EXPECT_THAT(text, HasSubstr("kind=weight label=\"blk.0.attn_q.weight\" digest="));
+}
+
+TEST_F(TraceCommandTest, HoldsEverythingFromTheLoadToTheLastFree) {
+  ASSERT_EQ(Trace("a", {"--depth", "4", "--steps", "3"}), 0);
+  auto reader = trace::TraceReader::Open(Path("a/depth-4.trace"));
+  ASSERT_TRUE(reader.has_value());
+  size_t made = 0, freed = 0, commits = 0, waits = 0, weights = 0, weight_writes = 0;
+  std::vector<bool> is_weight;
+  for (;;) {
+    const auto event = (*reader)->Next();
+    ASSERT_TRUE(event.has_value()) << event.error().ToString();
+    if (!event->has_value()) break;
+    if (const auto* buffer = std::get_if<trace::BufferEvent>(&**event)) {
+      EXPECT_EQ(buffer->buffer.value(), made);
+      is_weight.push_back(buffer->kind == BufferKind::kWeight);
+      weights += is_weight.back() ? 1 : 0;
+      EXPECT_EQ(buffer->digest.empty(), !is_weight.back());
+      ++made;
+    } else if (const auto* write = std::get_if<trace::HostWriteEvent>(&**event)) {
+      weight_writes += is_weight[write->buffer.value()] ? 1 : 0;
+    }
+    freed += std::holds_alternative<trace::FreeEvent>(**event) ? 1 : 0;
+    commits += std::holds_alternative<trace::CommitEvent>(**event) ? 1 : 0;
+    waits += std::holds_alternative<trace::WaitEvent>(**event) ? 1 : 0;
+  }
+  // The prompt's pass and three steps.
+  EXPECT_EQ(commits, 4U);
+  EXPECT_EQ(waits, 4U);
+  EXPECT_EQ(made, freed);
+  EXPECT_EQ(weights, 27U);
+  EXPECT_EQ(weight_writes, weights);
+}
+
+TEST_F(TraceCommandTest, TheFirstStepContinuesTheFixedSequence) {
+  ASSERT_EQ(Trace("a", {"--depth", "0,5", "--steps", "3"}), 0) << err();
+  const auto evidence = EvidenceFolder::Open(Path("a"));
+  ASSERT_TRUE(evidence.has_value());
+  const auto vocabulary = static_cast<uint32_t>(testing::MakeTinyVocabulary().tokens.size());
+  for (const IdSequence& sequence : evidence->sequences()) {
+    const auto fed = FixedIds(static_cast<size_t>(sequence.depth) + 1, vocabulary);
+    ASSERT_EQ(Run({"run", "-m", model_, "--prompt-ids", fmt::format("{}", fmt::join(fed, ",")),
+                   "-n", "3", "--ignore-eos", "--ids"}),
+              0)
+        << err();
+    EXPECT_EQ(out(), fmt::format("{}\n", fmt::join(sequence.ids, ",")));
+  }
+}
+
+TEST_F(TraceCommandTest, TheFixedSequenceIsTheDocumentedOne) {
+  EXPECT_EQ(FixedIds(4, 4096), (std::vector<llm::TokenId>{214, 89, 204, 230}));
+  EXPECT_EQ(FixedIds(2, 100), (std::vector<llm::TokenId>{74, 53}));
+}
+
+TEST_F(TraceCommandTest, T8_WritesVersion1OnRequest) {
+  ASSERT_EQ(Trace("a", {"--depth", "0", "--steps", "1", "--trace-version", "1"}), 0) << err();
+  EXPECT_THAT(ReadAll(Path("a/depth-0.trace")), ::testing::StartsWith("assay-trace 1\n"));
+}
+
+TEST_F(TraceCommandTest, CompressesOnRequest) {
+  ASSERT_EQ(Trace("plain", {"--depth", "0", "--steps", "1"}), 0) << err();
+  ASSERT_EQ(Trace("packed", {"--depth", "0", "--steps", "1", "--zst"}), 0) << err();
+  EXPECT_LT(std::filesystem::file_size(Path("packed/depth-0.trace.zst")),
+            std::filesystem::file_size(Path("plain/depth-0.trace")));
+}
+
+TEST_F(TraceCommandTest, KeepsAFolderThatHoldsSomethingUnlessForced) {
+  ASSERT_EQ(Trace("a", {"--depth", "0", "--steps", "1"}), 0) << err();
+  const std::string before = ReadAll(Path("a/manifest.json"));
+  EXPECT_EQ(Trace("a", {"--depth", "0", "--steps", "2"}), 2);
+  EXPECT_THAT(err(), HasSubstr("a"));
+  EXPECT_EQ(ReadAll(Path("a/manifest.json")), before);
+  EXPECT_EQ(Trace("a", {"--depth", "0", "--steps", "2", "--force"}), 0) << err();
+  EXPECT_NE(ReadAll(Path("a/manifest.json")), before);
+}
+
+TEST_F(TraceCommandTest, AStopLeavesNothingBehind) {
+  signal_ = 2;
+  EXPECT_EQ(Trace("a", {"--depth", "0,10", "--steps", "3"}), 130);
+  EXPECT_FALSE(std::filesystem::exists(Path("a")));
+}
+
+TEST_F(TraceCommandTest, RefusesDepthsBeyondTheContextBeforeItWritesAnything) {
+  EXPECT_EQ(Trace("a", {"--depth", "0,126", "--steps", "3"}), 2);
+  EXPECT_THAT(err(), AllOf(HasSubstr("129"), HasSubstr("128"), HasSubstr("--depth")));
+  EXPECT_FALSE(std::filesystem::exists(Path("a")));
+  EXPECT_EQ(Trace("a", {"--depth", "125", "--steps", "3"}), 0) << err();
+}
+
+TEST_F(TraceCommandTest, RefusesBadUsage) {
+  EXPECT_EQ(Run({"trace", "-m", model_}), 64);
+  EXPECT_THAT(err(), HasSubstr("-o"));
+  EXPECT_EQ(Trace("a", {"--depth", "3,3"}), 64);
+  EXPECT_THAT(err(), HasSubstr("3 twice"));
+  EXPECT_EQ(Trace("a", {"--steps", "0"}), 64);
+  EXPECT_EQ(Trace("a", {"--trace-version", "3"}), 64);
+  EXPECT_THAT(err(), HasSubstr("1 to 2"));
+}
+
+}  // namespace
+}  // namespace assay::cli
