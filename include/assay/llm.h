@@ -3,7 +3,7 @@
 //   auto file = gguf::File::Open("model.gguf").value();
 //   auto model = Model::Load(device, file, {.loaders = 4}).value();
 //   auto decoder = Decoder::Create(model.get(), {.context = 1024}).value();
-//   decoder->Prefill(ids); ... decoder->Step(id) -> logits
+//   ASSAY_TRY(decoder->Feed(ids)); TokenId next = decoder->Greedy().value();
 #ifndef ASSAY_LLM_H_
 #define ASSAY_LLM_H_
 
@@ -188,7 +188,7 @@ enum class KvType : uint8_t { kF32, kF16 };
 
 struct DecoderOptions {
   uint32_t context = 0;          // Positions of the cache; 0: the model's.
-  uint32_t prefill_chunk = 256;  // Prompt tokens that go through the model together, at most.
+  uint32_t prefill_chunk = 256;  // Prompt tokens that go through the model together: 1 to 65536.
   KvType kv = KvType::kF16;
   gpu::BarrierMode barriers = gpu::BarrierMode::kManual;
 };

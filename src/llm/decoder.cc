@@ -11,6 +11,12 @@
 #include "llm/models/transformer.h"
 
 namespace assay::llm {
+namespace {
+
+// Rows of a pass times the experts used by each stay far below 2^32.
+constexpr uint32_t kMaxPrefillChunk = 65536;
+
+}  // namespace
 
 struct Decoder::State {
   const Model::State* model = nullptr;
@@ -97,8 +103,10 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
                 fmt::format("A context of {} is longer than the model's ({}).", options.context,
                             from.config.context));
   }
-  if (options.prefill_chunk == 0) {
-    return Fail(ErrorCode::kInvalidArgument, "", "The prefill chunk is 0; it must be at least 1.");
+  if (options.prefill_chunk < 1 || options.prefill_chunk > kMaxPrefillChunk) {
+    return Fail(ErrorCode::kInvalidArgument, "",
+                fmt::format("The prefill chunk is {}; it must be between 1 and {}.",
+                            options.prefill_chunk, kMaxPrefillChunk));
   }
   auto state = std::make_unique<State>();
   state->model = &from;

@@ -310,9 +310,12 @@ TEST_F(DecoderTest, G7_RefusesOptionsOutsideTheirLimits) {
   EXPECT_EQ(longer.error().code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(longer.error().ToString(), HasSubstr("129"));
   EXPECT_THAT(longer.error().ToString(), HasSubstr("(128)"));
-  const auto no_chunk = Decoder::Create(&engine_.model(), {.prefill_chunk = 0});
-  ASSERT_FALSE(no_chunk.has_value());
-  EXPECT_EQ(no_chunk.error().code(), ErrorCode::kInvalidArgument);
+  for (const uint32_t chunk : {0U, 65537U}) {
+    const auto decoder = Decoder::Create(&engine_.model(), {.prefill_chunk = chunk});
+    ASSERT_FALSE(decoder.has_value());
+    EXPECT_EQ(decoder.error().code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(decoder.error().ToString(), HasSubstr(std::to_string(chunk) + ";"));
+  }
 }
 
 TEST_F(DecoderTest, OneCommandBufferAndOneWaitAPass) {
