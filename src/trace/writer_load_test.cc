@@ -32,7 +32,7 @@ class Recording {
   void Kernel(uint64_t key, std::string_view name) {
     writer_->KernelMade(key, {.name = name, .digest = "0"});
   }
-  void Dispatch(uint64_t kernel, std::vector<uint64_t> keys) {
+  void Dispatch(uint64_t kernel, const std::vector<uint64_t>& keys) {
     auto commands = writer_->BeginCommandBuffer();
     Encode(commands.get(), kernel, keys);
     writer_->Commit(std::move(commands));

@@ -11,8 +11,8 @@ SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutant.py")
 PATCH = """Fault: two is three.
 Kills: {kills}
 
---- a/src/two.cc
-+++ b/src/two.cc
+--- a/code/two.cc
++++ b/code/two.cc
 @@ -1,3 +1,3 @@
  int Two() {{
 -  return 2;
@@ -57,8 +57,8 @@ class MutantTest(unittest.TestCase):
         os.chmod(binary, 0o755)
         return self.run_script("check", "--patch", patch, "--binary", binary)
 
-    def apply(self, source, patch=PATCH.format(kills="Numbers.Two"), sources=("src/two.cc",)):
-        self.write("tree/src/two.cc", source)
+    def apply(self, source, patch=PATCH.format(kills="Numbers.Two"), sources=("code/two.cc",)):
+        self.write("tree/code/two.cc", source)
         return self.run_script("apply", "--root", self.path("tree"), "--patch", self.write("x.patch", patch),
                                "--out", self.path("out"), *sources)
 
@@ -87,9 +87,9 @@ class MutantTest(unittest.TestCase):
     def test_a_patch_is_applied_to_a_copy(self):
         source = "int Two() {\n  return 2;\n}\n"
         self.assertEqual(self.apply(source)[0], 0)
-        with open(self.path("out/src/two.cc"), encoding="utf-8") as file:
+        with open(self.path("out/code/two.cc"), encoding="utf-8") as file:
             self.assertIn("return 3;", file.read())
-        with open(self.path("tree/src/two.cc"), encoding="utf-8") as file:
+        with open(self.path("tree/code/two.cc"), encoding="utf-8") as file:
             self.assertEqual(file.read(), source)
 
     def test_a_patch_that_no_longer_applies_is_a_failure(self):
@@ -97,13 +97,13 @@ class MutantTest(unittest.TestCase):
             code, text = self.apply(source)
             self.assertEqual(code, 1)
             self.assertIn("no longer applies", text)
-            self.assertFalse(os.path.exists(self.path("out/src/two.cc")))
+            self.assertFalse(os.path.exists(self.path("out/code/two.cc")))
 
     def test_a_patch_without_its_head_or_for_other_files_is_a_failure(self):
         source = "int Two() {\n  return 2;\n}\n"
         self.assertEqual(self.apply(source, PATCH.format(kills="").replace("Kills: \n", ""))[0], 1)
         self.assertEqual(self.apply(source, PATCH.format(kills="A.B").replace("Fault", "Error"))[0], 1)
-        self.assertEqual(self.apply(source, sources=("src/two.cc", "src/three.cc"))[0], 1)
+        self.assertEqual(self.apply(source, sources=("code/two.cc", "code/three.cc"))[0], 1)
 
 
 unittest.main()

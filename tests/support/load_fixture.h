@@ -23,7 +23,11 @@ namespace assay::testing {
 struct LoadEvent {
   size_t job = 0;
   size_t k = 0;
-  constexpr auto operator<=>(const LoadEvent&) const = default;
+  constexpr bool operator==(const LoadEvent&) const = default;
+  // By job and then k.
+  constexpr bool operator<(const LoadEvent& other) const {
+    return job != other.job ? job < other.job : k < other.k;
+  }
 };
 
 inline constexpr std::array<size_t, 5> kJobBuffers = {2, 1, 0, 3, 2};
