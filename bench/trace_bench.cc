@@ -103,13 +103,13 @@ void WriteTokenToFile(benchmark::State& state) {
   auto writer = TraceWriter::Create(TracePath("trace_bench.trace"), {}).value();
   WriteTokens(state, writer.get());
 }
-BENCHMARK(WriteTokenToFile)->Iterations(kTokens);
+BENCHMARK(WriteTokenToFile)->Iterations(kTokens)->Repetitions(5)->ReportAggregatesOnly();
 
 void WriteTokenToZstd(benchmark::State& state) {
   auto writer = TraceWriter::Create(TracePath("trace_bench.trace.zst"), {}).value();
   WriteTokens(state, writer.get());
 }
-BENCHMARK(WriteTokenToZstd)->Iterations(kTokens);
+BENCHMARK(WriteTokenToZstd)->Iterations(kTokens)->Repetitions(5)->ReportAggregatesOnly();
 
 // A whole trace, of one token when only a smoke test is wanted.
 std::string WrittenTrace(const std::string& path) {
