@@ -17,10 +17,9 @@ constexpr std::align_val_t kAlignment{64};
 
 uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-uint64_t PhysicalBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-}
+uint64_t PageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)); }
+
+uint64_t PhysicalBytes() { return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * PageBytes(); }
 
 tl::unexpected<Error> NoMemory(uint64_t size_bytes, const std::string& label) {
   return Fail(ErrorCode::kAllocation, label,
@@ -40,8 +39,18 @@ MemoryPool::~MemoryPool() {
 }
 
 size_t MemoryPool::ClassOf(uint64_t size_bytes) {
-  const uint64_t rounded = std::bit_ceil(std::max(size_bytes, kSmallestBytes));
-  return static_cast<size_t>(std::countr_zero(rounded) - std::countr_zero(kSmallestBytes));
+  const uint64_t units = RoundUp(std::max<uint64_t>(size_bytes, 1), kUnitBytes) / kUnitBytes;
+  if (units <= kSteps) return static_cast<size_t>(units) - 1;
+  // units lies in (8 << doubling, 16 << doubling], which is cut into steps of 1 << doubling.
+  const auto doubling = static_cast<uint64_t>(std::bit_width(units - 1)) - 4;
+  const uint64_t steps = RoundUp(units, uint64_t{1} << doubling) >> doubling;
+  return static_cast<size_t>(doubling * kSteps + steps - 1);
+}
+
+uint64_t MemoryPool::BytesOf(size_t size_class) {
+  if (size_class < kSteps) return (size_class + 1) * kUnitBytes;
+  const size_t doubling = size_class / kSteps - 1;
+  return (uint64_t{size_class % kSteps + kSteps + 1} << doubling) * kUnitBytes;
 }
 
 Result<std::byte*> MemoryPool::Allocate(uint64_t size_bytes, const std::string& label) {
@@ -52,8 +61,9 @@ Result<std::byte*> MemoryPool::Allocate(uint64_t size_bytes, const std::string& 
 }
 
 Result<std::byte*> MemoryPool::AllocateLarge(uint64_t size_bytes, const std::string& label) {
-  // One unit more than needed leaves room for an aligned start; what lies around it is unmapped.
-  const uint64_t wanted = RoundUp(size_bytes, kLargeBytes);
+  // Room for an aligned start; what lies around the block is unmapped. The block's own end is that
+  // of a page: a huge page behind it would be memory that nobody uses.
+  const uint64_t wanted = RoundUp(size_bytes, PageBytes());
   const uint64_t mapped = wanted + kLargeBytes;
   void* const start =
       mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -106,7 +116,7 @@ Result<std::byte*> MemoryPool::AllocateSmall(uint64_t size_bytes, const std::str
 
 void MemoryPool::Free(std::byte* block, uint64_t size_bytes, const std::string& label) {
   if (size_bytes >= kLargeBytes) {
-    munmap(block, RoundUp(size_bytes, kLargeBytes));
+    munmap(block, RoundUp(size_bytes, PageBytes()));
     return;
   }
   const size_t size_class = ClassOf(size_bytes);

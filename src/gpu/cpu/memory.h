@@ -16,7 +16,9 @@ namespace assay::gpu {
 
 // Hands out zero-filled blocks (E11). A block below 2 MiB comes from a small pool by size class and
 // is aligned to 64 bytes; a larger one is mapped by itself, aligned to 2 MiB and advised to use
-// huge pages, which the kernel fills with zeros. Thread-safe.
+// huge pages, which the kernel fills with zeros. A class is at most an eighth larger than what is
+// asked for, and a mapping at most a page, so that the weights of a model take little more memory
+// than its file. Thread-safe.
 //
 // A block goes through three states: in use, waiting for reuse, in use again. When poisoning is on
 // it holds kPoison while it waits, so that a stale reader sees neither old data nor zeros; and
@@ -53,11 +55,12 @@ class MemoryPool final {
     std::byte* block;
     std::string label;
   };
-  // Blocks of 64 << 0, 64 << 1, ... up to kLargeBytes.
-  static constexpr size_t kClasses = 16;
-  static constexpr uint64_t kSmallestBytes = 64;
+  // Blocks of 1 to 8 units, then eight sizes for each doubling, up to kLargeBytes.
+  static constexpr uint64_t kUnitBytes = 64;
+  static constexpr size_t kSteps = 8;
+  static constexpr size_t kClasses = kSteps * 13;
   static size_t ClassOf(uint64_t size_bytes);
-  static uint64_t BytesOf(size_t size_class) { return kSmallestBytes << size_class; }
+  static uint64_t BytesOf(size_t size_class);
   Result<std::byte*> AllocateLarge(uint64_t size_bytes, const std::string& label);
   Result<std::byte*> AllocateSmall(uint64_t size_bytes, const std::string& label);
 

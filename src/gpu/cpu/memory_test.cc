@@ -85,6 +85,21 @@ TEST(MemoryPool, KeepsABoundedAmount) {
   EXPECT_EQ(pool.waiting_bytes(), MemoryPool::kMaxWaitingBytes);
 }
 
+TEST(MemoryPool, ABlockTakesAtMostAnEighthMoreThanIsAskedFor) {
+  MemoryPool pool;
+  for (uint64_t size = 512; size < MemoryPool::kLargeBytes; size += size / 7) {
+    for (const uint64_t asked : {size - 1, size, size + 1}) {
+      pool.Free(pool.Allocate(asked, "b").value(), asked, "b");
+      const uint64_t before = pool.waiting_bytes();
+      std::byte* const again = pool.Allocate(asked, "b").value();
+      const uint64_t taken = before - pool.waiting_bytes();
+      EXPECT_GE(taken, asked);
+      EXPECT_LE(taken, asked + asked / 8 + 64) << asked;
+      pool.Free(again, asked, "b");
+    }
+  }
+}
+
 TEST(MemoryPool, E12_MoreThanTheMachineHasIsAnAllocationError) {
   MemoryPool pool;
   EXPECT_THAT(pool.Allocate(uint64_t{1} << 50, "huge"),
