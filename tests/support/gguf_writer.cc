@@ -158,20 +158,20 @@ void GgufWriter::AddRaw(std::string_view key, uint32_t type, std::string_view pa
   metadata_ += payload;
 }
 
-void GgufWriter::AddTensor(std::string_view name, uint32_t type, std::vector<uint64_t> dims,
+void GgufWriter::AddTensor(std::string_view name, uint32_t type, const std::vector<uint64_t>& dims,
                            std::string_view data) {
   data_.resize((data_.size() + alignment_ - 1) / alignment_ * alignment_, '\0');
-  AddTensorAt(name, type, std::move(dims), data_.size());
+  AddTensorAt(name, type, dims, data_.size());
   data_ += data;
 }
 
-void GgufWriter::AddTensor(std::string_view name, GgmlType type, std::vector<uint64_t> dims,
+void GgufWriter::AddTensor(std::string_view name, GgmlType type, const std::vector<uint64_t>& dims,
                            std::span<const float> values) {
-  AddTensor(name, static_cast<uint32_t>(type), std::move(dims), EncodeTensor(type, values));
+  AddTensor(name, static_cast<uint32_t>(type), dims, EncodeTensor(type, values));
 }
 
-void GgufWriter::AddTensorAt(std::string_view name, uint32_t type, std::vector<uint64_t> dims,
-                             uint64_t offset) {
+void GgufWriter::AddTensorAt(std::string_view name, uint32_t type,
+                             const std::vector<uint64_t>& dims, uint64_t offset) {
   PutString(&tensor_infos_, name);
   PutU32(&tensor_infos_, static_cast<uint32_t>(dims.size()));
   for (const uint64_t dim : dims) PutU64(&tensor_infos_, dim);

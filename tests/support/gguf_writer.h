@@ -50,12 +50,12 @@ class GgufWriter final {
   void AddRaw(std::string_view key, uint32_t type, std::string_view payload);
 
   // dims[0] is the contiguous dimension.
-  void AddTensor(std::string_view name, uint32_t type, std::vector<uint64_t> dims,
+  void AddTensor(std::string_view name, uint32_t type, const std::vector<uint64_t>& dims,
                  std::string_view data);
-  void AddTensor(std::string_view name, GgmlType type, std::vector<uint64_t> dims,
+  void AddTensor(std::string_view name, GgmlType type, const std::vector<uint64_t>& dims,
                  std::span<const float> values);
   // The same with this offset into the data instead of the next free one, whatever `data` says.
-  void AddTensorAt(std::string_view name, uint32_t type, std::vector<uint64_t> dims,
+  void AddTensorAt(std::string_view name, uint32_t type, const std::vector<uint64_t>& dims,
                    uint64_t offset);
 
   // What the header says instead of the number of calls.

@@ -30,8 +30,9 @@ Status Cursor::Require(uint64_t bytes, std::string_view what) const {
                                        "that a header may take (max_header_bytes).",
                                        what, bytes, remaining(), end_));
   }
-  return FailAt(offset_, fmt::format("{} needs {} bytes, but the file has only {} more.", what,
-                                     bytes, remaining()));
+  return FailAt(offset_, fmt::format("{} needs {} bytes, but the file has only {} more: it is cut "
+                                     "short or corrupt; fetch it again.",
+                                     what, bytes, remaining()));
 }
 
 Result<std::string> Cursor::ReadString(uint64_t max_bytes, std::string_view what) {

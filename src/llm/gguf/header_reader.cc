@@ -386,7 +386,7 @@ class HeaderReader final {
         return cursor_.FailAt(
             offset_places_[i],
             fmt::format("Tensor {} takes {} bytes from byte {} of the data on, but the file has "
-                        "only {} bytes of data: it is cut short or corrupt.",
+                        "only {} bytes of data: it is cut short or corrupt; fetch it again.",
                         Quoted(tensor.name), tensor.size_bytes, tensor.offset, data_size));
       }
       tensor.offset += header_.data_offset;

@@ -55,9 +55,9 @@ std::string ArrayPayload(uint32_t item_type, uint64_t count, const std::string& 
   return payload + items;
 }
 
-std::string OneTensor(uint32_t type, std::vector<uint64_t> dims, uint64_t offset = 0) {
+std::string OneTensor(uint32_t type, const std::vector<uint64_t>& dims, uint64_t offset = 0) {
   GgufWriter writer;
-  writer.AddTensorAt("t", type, std::move(dims), offset);
+  writer.AddTensorAt("t", type, dims, offset);
   return writer.Header();
 }
 
