@@ -15,69 +15,87 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::kernels::HWY_NAMESPACE {
 
-// kRows rows by kTokens tokens with one accumulator each: more of them share loads, none sees
+// kRows rows by kTokens tokens with two accumulators each: more of them share loads, none sees
 // another.
 template <class Format, size_t kRows, size_t kTokens>
 HWY_INLINE void DotRows(const std::byte* const* w, const std::byte* const* x, size_t cols,
                         float (*sums)[kTokens]) {
-  V16 acc[kRows][kTokens];
+  V16 acc[kRows][kTokens][2];
   for (size_t r = 0; r < kRows; ++r) {
-    for (size_t t = 0; t < kTokens; ++t) acc[r][t] = Set16(0.0f);
+    for (size_t t = 0; t < kTokens; ++t) acc[r][t][0] = acc[r][t][1] = Set16(0.0f);
   }
-  size_t c = 0;
-  for (; c + 16 <= cols; c += 16) {
+  const auto add = [&](const auto& load_x, const auto& load_w, size_t half) HWY_ATTR {
     V16 xs[kTokens];
-    for (size_t t = 0; t < kTokens; ++t) xs[t] = FormatF32::Load(x[t] + c * sizeof(float));
+    for (size_t t = 0; t < kTokens; ++t) xs[t] = load_x(x[t]);
     for (size_t r = 0; r < kRows; ++r) {
-      const V16 ws = Format::Load(w[r] + c * Format::kBytes);
-      for (size_t t = 0; t < kTokens; ++t) acc[r][t] = MulAdd16(ws, xs[t], acc[r][t]);
+      const V16 ws = load_w(w[r]);
+      for (size_t t = 0; t < kTokens; ++t) acc[r][t][half] = MulAdd16(ws, xs[t], acc[r][t][half]);
     }
+  };
+  const auto add_whole = [&](size_t c, size_t half) HWY_ATTR {
+    add([&](const std::byte* p) HWY_ATTR { return FormatF32::Load(p + c * sizeof(float)); },
+        [&](const std::byte* p) HWY_ATTR { return Format::Load(p + c * Format::kBytes); }, half);
+  };
+  size_t c = 0;
+  for (; c + 32 <= cols; c += 32) {
+    add_whole(c, 0);
+    add_whole(c + 16, 1);
+  }
+  size_t half = 0;
+  if (c + 16 <= cols) {
+    add_whole(c, 0);
+    c += 16;
+    half = 1;
   }
   if (c < cols) {
-    V16 xs[kTokens];
-    for (size_t t = 0; t < kTokens; ++t) {
-      xs[t] = LoadFormatPart<FormatF32>(x[t] + c * sizeof(float), cols - c);
-    }
-    for (size_t r = 0; r < kRows; ++r) {
-      const V16 ws = LoadFormatPart<Format>(w[r] + c * Format::kBytes, cols - c);
-      for (size_t t = 0; t < kTokens; ++t) acc[r][t] = MulAdd16(ws, xs[t], acc[r][t]);
-    }
+    const size_t count = cols - c;
+    add([&](const std::byte* p)
+            HWY_ATTR { return LoadFormatPart<FormatF32>(p + c * sizeof(float), count); },
+        [&](const std::byte* p)
+            HWY_ATTR { return LoadFormatPart<Format>(p + c * Format::kBytes, count); },
+        half);
   }
   for (size_t r = 0; r < kRows; ++r) {
-    for (size_t t = 0; t < kTokens; ++t) sums[r][t] = Sum16(acc[r][t]);
+    for (size_t t = 0; t < kTokens; ++t) sums[r][t] = Sum16(Add16(acc[r][t][0], acc[r][t][1]));
   }
 }
 
 template <class Format, size_t kRows, size_t kTokens>
 HWY_INLINE void TileBlock(const Tile& tile, uint32_t row, uint32_t token) {
   const std::byte* w[kRows];
-  // Rows past the end repeat the last one; their sums are dropped.
-  const uint32_t rows = HWY_MIN(uint32_t{kRows}, tile.row_end - row);
-  for (uint32_t r = 0; r < kRows; ++r) {
-    w[r] = tile.weights + uint64_t{row + HWY_MIN(r, rows - 1)} * tile.row_bytes;
-  }
+  for (uint32_t r = 0; r < kRows; ++r) w[r] = tile.weights + uint64_t{row + r} * tile.row_bytes;
   float sums[kRows][kTokens];
   DotRows<Format, kRows, kTokens>(w, tile.x + token, tile.cols, sums);
   for (uint32_t t = 0; t < kTokens; ++t) {
     float* out = tile.out[token + t] + row;
     const float* residual = tile.residual[token + t];
-    for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t r = 0; r < kRows; ++r) {
       out[r] = residual == nullptr ? sums[r][t] : sums[r][t] + residual[row + r];
     }
   }
 }
 
+template <class Format, size_t kRows, size_t kTokens>
+HWY_INLINE void TokensOf(const Tile& tile, uint32_t row) {
+  uint32_t token = 0;
+  for (; token + kTokens <= tile.tokens; token += kTokens) {
+    TileBlock<Format, kRows, kTokens>(tile, row, token);
+  }
+  for (; token < tile.tokens; ++token) TileBlock<Format, kRows, 1>(tile, row, token);
+}
+
 template <class Format>
 HWY_INLINE void FloatTile(const Tile& tile) {
-  constexpr uint32_t kRows = 4;
-  constexpr uint32_t kTokens = kVecs == 1 ? 4 : kVecs == 2 ? 2 : 1;
-  for (uint32_t row = tile.row_begin; row < tile.row_end; row += kRows) {
-    uint32_t token = 0;
-    for (; token + kTokens <= tile.tokens; token += kTokens) {
-      TileBlock<Format, kRows, kTokens>(tile, row, token);
-    }
-    for (; token < tile.tokens; ++token) TileBlock<Format, kRows, 1>(tile, row, token);
+  // As many accumulators as registers hold beside the operands.
+  constexpr uint32_t kRows = kVecs == 1 ? 4 : kVecs == 2 ? 2 : 1;
+  constexpr uint32_t kTokens = kVecs == 1 ? 3 : 2;
+  uint32_t row = tile.row_begin;
+  // One token is bound by memory, and one row after another is the one stream that the processor
+  // fetches ahead by itself.
+  if (tile.tokens > 1) {
+    for (; row + kRows <= tile.row_end; row += kRows) TokensOf<Format, kRows, kTokens>(tile, row);
   }
+  for (; row < tile.row_end; ++row) TokensOf<Format, 1, kTokens>(tile, row);
 }
 
 void TileF32(const Tile& tile) { FloatTile<FormatF32>(tile); }

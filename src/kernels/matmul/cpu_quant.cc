@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/tile.h"
 #include "kernels/matmul/workgroup.h"
@@ -6,6 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/matmul/cpu_quant.cc"
 // Must come after HWY_TARGET_INCLUDE and ahead of highway.h.
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -17,9 +17,10 @@ Launch LaunchMatMul(DType weight_type, uint32_t rows, uint32_t cols, uint32_t to
   c.tokens_per_group = std::min(tokens, kTileTokens);
   c.add_residual = add_residual ? 1 : 0;
   const KernelIndex first = add_residual ? KernelIndex::kMatMulAddF32 : KernelIndex::kMatMulF32;
-  return MakeLaunch(WeightKernel(first, weight_type), c,
-                    {CeilDiv(rows, c.rows_per_group), CeilDiv(tokens, c.tokens_per_group), 1},
-                    IsQuantised(weight_type) ? kQuantScratchBytes : 0);
+  return MakeLaunch(
+      WeightKernel(first, weight_type), c,
+      {CeilDiv(rows, c.rows_per_group), CeilDiv(tokens, c.tokens_per_group), 1},
+      IsQuantised(weight_type) ? QuantScratchBytes(rows, cols, c.tokens_per_group) : 0);
 }
 
 Launch LaunchMatMulByExpert(DType weight_type, uint32_t rows, uint32_t cols, uint32_t experts,
@@ -33,9 +34,10 @@ Launch LaunchMatMulByExpert(DType weight_type, uint32_t rows, uint32_t cols, uin
   c.rows_per_group = RowsPerGroup(rows, WeightRowBytes(weight_type, cols));
   // With few pairs hardly two of them share an expert, and most experts' workgroups would be empty.
   c.by_expert = pairs >= std::max(experts / 2, 2u) ? 1 : 0;
-  return MakeLaunch(WeightKernel(KernelIndex::kMatMulByExpertF32, weight_type), c,
-                    {CeilDiv(rows, c.rows_per_group), c.by_expert != 0 ? experts : pairs, 1},
-                    IsQuantised(weight_type) ? kQuantScratchBytes : 0);
+  return MakeLaunch(
+      WeightKernel(KernelIndex::kMatMulByExpertF32, weight_type), c,
+      {CeilDiv(rows, c.rows_per_group), c.by_expert != 0 ? experts : pairs, 1},
+      IsQuantised(weight_type) ? QuantScratchBytes(rows, cols, c.by_expert != 0 ? pairs : 1) : 0);
 }
 
 }  // namespace assay::kernels

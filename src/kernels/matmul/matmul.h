@@ -4,12 +4,12 @@
 // shape, or out itself). Weights F32, F16, BF16 take f32 rows; Q8_0 and Q4_0 take kQ8 rows.
 //
 // Order of the sum, the same for every row whatever stands beside it:
-//   float weights: 16 lanes, lane l adds columns l, l + 16, ... by fused multiply-add; then lanes
-//   fold as
-//     in simd/vec-inl.h;
+//   float weights: 32 lanes, lane l adds columns l, l + 32, ... by fused multiply-add; then lane l
+//   + 16 is added
+//     to lane l, and 16 lanes fold as in simd/vec-inl.h;
 //   quantised weights: the 32 products of a block are added as integers, which is exact; then
-//     sum += float(block) * (weight scale * activation scale), block after block, each step
-//     rounded.
+//     chain[b % 4] += float(block b) * (weight scale * activation scale), block after block, each
+//     step rounded; last (chain[0] + chain[2]) + (chain[1] + chain[3]).
 // Tolerance against float64 on the same operands: |error| <= 1e-5 * sum of |products| + 1e-30.
 #ifndef ASSAY_KERNELS_MATMUL_MATMUL_H_
 #define ASSAY_KERNELS_MATMUL_MATMUL_H_

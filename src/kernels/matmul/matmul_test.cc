@@ -126,6 +126,35 @@ TEST(MatMul, G6_BitsDoNotDependOnTheBatch) {
   }
 }
 
+// Few tokens and many go different ways through the weights; the longest rows go the second way
+// always.
+TEST(MatMul, G6_EveryPathGivesTheSameBits) {
+  for (const DType type : {DType::kQ8_0, DType::kQ4_0}) {
+    Random random(31);
+    for (const auto& [rows, cols] : {std::pair{3u, 96u}, std::pair{15u, 544u}, std::pair{16u, 256u},
+                                     std::pair{18u, 32u}, std::pair{18u, 33280u}}) {
+      const uint32_t tokens = 6;
+      const Encoded weights = testing::RandomWeights(random, type, rows, cols);
+      const Encoded x = testing::RandomActivations(random, ActivationFormat::kQ8, tokens, cols);
+      for (const Isa isa : SupportedIsas()) {
+        SCOPED_TRACE(::testing::Message()
+                     << IsaName(isa) << " " << DTypeName(type) << " " << rows << " x " << cols);
+        Operand w(weights.bytes, 2);
+        Operand in(x.bytes);
+        Operand all(size_t{tokens} * rows * sizeof(float));
+        RunLaunch(LaunchMatMul(type, rows, cols, tokens, false), isa, {&w, &in, &all});
+        const auto together = all.As<float>();
+        Operand one(std::vector<std::byte>(
+            x.bytes.begin(), x.bytes.begin() + static_cast<ptrdiff_t>(x.bytes.size() / tokens)));
+        Operand out(rows * sizeof(float));
+        RunLaunch(LaunchMatMul(type, rows, cols, 1, false), isa, {&w, &one, &out});
+        const auto alone = out.As<float>();
+        ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin()));
+      }
+    }
+  }
+}
+
 // Targets with a fused multiply-add agree on everything, all of them on quantised weights.
 TEST(MatMul, G5_TargetsGiveTheSameBits) {
   for (const DType type : kWeightTypes) {

@@ -44,6 +44,7 @@ void MatMulWorkgroup(const gpu::CpuKernelArgs& args, Extent3 group) {
   tile.row_bytes = WeightLayout<kType>::RowBytes(c.cols);
   tile.row_begin = group.x * c.rows_per_group;
   tile.row_end = std::min(c.rows, tile.row_begin + c.rows_per_group);
+  tile.rows = c.rows;
   tile.cols = c.cols;
   tile.scratch = args.shared.data();
   const uint64_t x_stride = WeightLayout<kType>::InputRowBytes(c.cols);
@@ -77,6 +78,7 @@ void MatMulByExpertWorkgroup(const gpu::CpuKernelArgs& args, Extent3 group) {
   tile.row_bytes = WeightLayout<kType>::RowBytes(c.cols);
   tile.row_begin = group.x * c.rows_per_group;
   tile.row_end = std::min(c.rows, tile.row_begin + c.rows_per_group);
+  tile.rows = c.rows;
   tile.cols = c.cols;
   tile.scratch = args.shared.data();
 
