@@ -61,7 +61,7 @@ class Choice final {
     if (!candidates_.empty()) best_ = *std::ranges::min_element(candidates_, Better);
   }
 
-  bool empty() const { return candidates_.empty(); }
+  // Id 0 where there is no candidate.
   const Candidate& best() const { return best_; }
 
   void KeepTopK(size_t k) {
@@ -168,10 +168,9 @@ Sampler::Sampler(const SamplerOptions& options) : options_(options) {
 
 TokenId Sampler::Sample(std::span<const float> logits) {
   Choice choice(logits);
-  if (options_.temperature == 0.0F) return choice.empty() ? 0 : choice.best().id;
+  if (options_.temperature == 0.0F) return choice.best().id;
   // Drawn even where nothing is left to choose: the n-th choice takes the n-th number.
   const double unit = static_cast<double>(NextRandom(state_) >> 11) * 0x1p-53;
-  if (choice.empty()) return 0;
   choice.KeepTopK(options_.top_k);
   choice.KeepTopP(options_.top_p);
   choice.KeepMinP(options_.min_p);
