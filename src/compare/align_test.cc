@@ -104,6 +104,10 @@ TEST(AlignTest, LongInsertionIsOneGap) {
   const std::vector<Match> matches = AlignTokens(a, b);
   EXPECT_EQ(CheckMatches(a, b, matches), a.size());
   EXPECT_EQ(matches.size(), 2U);
+  // Two insertions, so that neither end of the rest is alike.
+  for (Token& token : inserted) token += token >= 100000 ? 100000 : 0;
+  b.insert(b.begin() + 300, inserted.begin(), inserted.end());
+  EXPECT_EQ(CheckMatches(a, b, AlignTokens(a, b)), a.size());
 }
 
 TEST(AlignTest, RepetitiveAndUnlikeInputsEnd) {

@@ -248,6 +248,15 @@ TEST(CompareTest, C3_OtherOrderOfTheSameNumbersIsADifference) {
   EXPECT_THAT(CompareLines(Program(), alike).differences, SizeIs(2));
 }
 
+TEST(CompareTest, C3_OtherOrderOfUnusedBuffersIsADifferenceThatIsShown) {
+  const LineList a = {"buffer #0 size=8 kind=kv", "buffer #1 size=8 kind=kv"};
+  const LineList b = {"buffer #1 size=8 kind=kv", "buffer #0 size=8 kind=kv"};
+  const Report report = CompareLines(a, b);
+  EXPECT_EQ(report.verdict, Verdict::kDifferent);
+  EXPECT_THAT(report.differences, SizeIs(2));
+  EXPECT_THAT(report.notes, IsEmpty());
+}
+
 TEST(CompareTest, C3_InconsistentMappingIsDifferent) {
   // #1 and #2 are alike; exchanging them in one dispatch only fits no mapping.
   const LineList edited = Replaced(Program(), "dispatch k0 grid=3",
@@ -263,6 +272,56 @@ TEST(CompareTest, C3_MappingIsOneToOne) {
                "dispatch k0 grid=3", "dispatch k0 grid=3,1,1 args=0000 w#1[0,64) r#1[0,64)");
   EXPECT_EQ(CompareLines(Program(), edited).verdict, Verdict::kDifferent);
   EXPECT_EQ(CompareLines(edited, Program()).verdict, Verdict::kDifferent);
+}
+
+TEST(CompareTest, C3_MappingIsOneToOneWithoutALaterConflict) {
+  const LineList declared = {"buffer #0 size=8 kind=kv", "buffer #1 size=8 kind=kv", "wait"};
+  LineList two = declared, one = declared;
+  two.insert(two.end(), {"read #1[0,8)", "read #0[0,8)"});
+  one.insert(one.end(), {"read #1[0,8)", "read #1[0,8)"});
+  EXPECT_EQ(CompareLines(two, one).verdict, Verdict::kDifferent);
+  EXPECT_EQ(CompareLines(one, two).verdict, Verdict::kDifferent);
+  LineList exchanged = declared;
+  exchanged.insert(exchanged.end(), {"read #0[0,8)", "read #1[0,8)"});
+  EXPECT_EQ(CompareLines(two, exchanged).verdict, Verdict::kRenumbered);
+}
+
+TEST(CompareTest, C3_RenumberingExcusesNothingElse) {
+  LineList base = Program();
+  base.insert(base.begin() + 5, "kernel k1 name=move digest=bb workgroup=64,1,1");
+  base.insert(base.begin() + 4, "buffer #9 size=64 kind=host label=\"unused\"");
+  const auto renamed = [](const LineList& lines) {
+    return Renamed(lines, {{"#1", "#2"}, {"#2", "#1"}});
+  };
+  EXPECT_EQ(CompareLines(base, renamed(base)).verdict, Verdict::kRenumbered);
+  // Another kernel, and another size of a buffer that nothing uses.
+  const LineList kernel =
+      Replaced(base, "dispatch k0 grid=3", "dispatch k1 grid=3,1,1 args=0000 w#1[0,64) r#2[0,64)");
+  EXPECT_EQ(CompareLines(base, renamed(kernel)).verdict, Verdict::kDifferent);
+  const LineList size = Replaced(base, "buffer #9", "buffer #9 size=65 kind=host label=\"unused\"");
+  EXPECT_EQ(CompareLines(base, renamed(size)).verdict, Verdict::kDifferent);
+  EXPECT_EQ(CompareLines(renamed(size), base).verdict, Verdict::kDifferent);
+}
+
+TEST(CompareTest, C3_OrderOfOlderBuffersIsKept) {
+  const LineList a = SplitLines(
+      "buffer #0 size=1 kind=kv\nbuffer #1 size=2 kind=kv\nwait\n"
+      "buffer #2 size=3 kind=kv\nwrite #0[0,1)\nwrite #1[0,1)\n");
+  const LineList renumbered = SplitLines(
+      "buffer #1 size=1 kind=kv\nbuffer #0 size=2 kind=kv\nwait\n"
+      "buffer #2 size=3 kind=kv\nwrite #1[0,1)\nwrite #0[0,1)\n");
+  LineList reordered = renumbered;
+  std::swap(reordered[4], reordered[5]);
+  EXPECT_EQ(CompareLines(a, renumbered).verdict, Verdict::kRenumbered);
+  EXPECT_EQ(CompareLines(a, reordered).verdict, Verdict::kDifferent);
+}
+
+TEST(CompareTest, C3_UnusedBuffersKeepTheirNumberWhereTheyCan) {
+  const LineList a = {"buffer #0 size=8 kind=kv", "buffer #1 size=8 kind=kv"};
+  const LineList b = {"buffer #1 size=8 kind=kv", "buffer #2 size=8 kind=kv"};
+  const Report report = CompareLines(a, b);
+  EXPECT_EQ(report.verdict, Verdict::kRenumbered);
+  EXPECT_EQ(report.buffers_renumbered, 1U);
 }
 
 TEST(CompareTest, C3_MappingKeepsSizeKindLabelAndDigest) {
@@ -431,6 +490,33 @@ TEST(CompareTest, C4_ChangedDeclarationIsOneDifferenceHoweverOftenItIsUsed) {
   const Report report = CompareLines(lines, edited);
   EXPECT_EQ(report.counts.changed, 1U);
   EXPECT_THAT(report.differences, SizeIs(1));
+}
+
+TEST(CompareTest, C4_UsesDecideWhichOfTheBuffersDeclaredAlikeIsWhich) {
+  LineList a = Program();
+  for (int i = 0; i < 20; ++i) a.push_back(fmt::format("read #{}[0,{})", 1 + i % 2, i + 1));
+  a.push_back("read #1[0,999)");
+  // #1 and #2 are made in the other order, and the last use names the other one.
+  LineList b = a;
+  std::swap(b[2], b[3]);
+  b.back() = "read #2[0,999)";
+  const Report report = CompareLines(a, b);
+  EXPECT_EQ(report.counts.changed, 1U);
+  EXPECT_EQ(report.counts.only_in_a + report.counts.only_in_b, 2U);
+  ASSERT_THAT(report.differences, SizeIs(3));
+  EXPECT_EQ(report.differences[2].field, "buffer");
+  EXPECT_EQ(report.differences[2].value_a, "#1");
+  EXPECT_EQ(report.differences[2].value_b, "#2");
+}
+
+TEST(CompareTest, C4_PlaceOfLinesBetweenCommandBuffers) {
+  const LineList edited = Replaced(Program(), "read #1", "read #1[0,32)");
+  const Report report = CompareLines(Program(), edited);
+  ASSERT_THAT(report.differences, SizeIs(1));
+  EXPECT_EQ(report.differences[0].a.command_buffer, 0U);
+  EXPECT_EQ(report.differences[0].a.dispatch, 0U);
+  const LineList without_commit_text = Replaced(Program(), "commit", "barrier");
+  EXPECT_EQ(CompareLines(Program(), without_commit_text).differences[0].a.command_buffer, 1U);
 }
 
 TEST(CompareTest, CountsGoOnBehindTheDifferencesShown) {

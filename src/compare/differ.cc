@@ -91,8 +91,9 @@ class Differ {
       a_.Fill(window);
       b_.Fill(window);
       const std::vector<Match> matches = AlignTokens(a_.tokens(), b_.tokens());
+      // Short matches are of lines that stand everywhere and say nothing about the rest.
       size_t matched = 0;
-      for (const Match& match : matches) matched += match.size;
+      for (const Match& match : matches) matched += IsReliable(match) ? match.size : 0;
       const bool no_more = (a_.ended() || a_.full()) && (b_.ended() || b_.full());
       const bool good = 4 * matched >= std::min(a_.size(), b_.size());
       if (good || no_more || window == kLargeWindow) return SettleReliable(matches);

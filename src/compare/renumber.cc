@@ -23,12 +23,6 @@ struct Buffer {
   size_t partner = kNoPartner;  // Index on the other side.
 };
 
-// A declaration run as far as it does not depend on the order of its buffers.
-struct Run {
-  uint64_t lines = 0;
-  std::vector<uint64_t> histories;  // Of its buffers, in the order in which they were made.
-};
-
 class Side {
  public:
   explicit Side(LineFeed feed) : feed_(std::move(feed)) { Advance(); }
@@ -41,9 +35,9 @@ class Side {
     if (has_line_) feed_.Release(line_);
   }
 
-  // Reads the run that begins with the current line, which may be empty.
-  Run ReadRun(uint64_t run_number) {
-    Run run;
+  // Reads the run that begins with the current line, which may be empty. The histories of its
+  // buffers, in the order in which they were made; together they hold every line of it.
+  std::vector<uint64_t> ReadRun(uint64_t run_number) {
     const size_t first = buffers_.size();
     for (; has_line_; Advance()) {
       LineNames names(line_);
@@ -59,10 +53,10 @@ class Side {
       uint64_t& history = buffers_[index].history;
       history = XXH3_64bits_withSeed(line_.data(), name.begin, history);
       history = XXH3_64bits_withSeed(line_.data() + name.end, line_.size() - name.end, history);
-      ++run.lines;
     }
-    for (size_t i = first; i < buffers_.size(); ++i) run.histories.push_back(buffers_[i].history);
-    return run;
+    std::vector<uint64_t> histories;
+    for (size_t i = first; i < buffers_.size(); ++i) histories.push_back(buffers_[i].history);
+    return histories;
   }
 
   // kNoPartner for a number that no line has declared.
@@ -112,12 +106,11 @@ class Search {
   }
 
   bool SameRun(uint64_t run_number) {
-    compare::Run run_a = a_.ReadRun(run_number), run_b = b_.ReadRun(run_number);
-    if (run_a.lines != run_b.lines) return false;
-    order_differs_ = order_differs_ || run_a.histories != run_b.histories;
-    std::ranges::sort(run_a.histories);
-    std::ranges::sort(run_b.histories);
-    return run_a.histories == run_b.histories;
+    std::vector<uint64_t> run_a = a_.ReadRun(run_number), run_b = b_.ReadRun(run_number);
+    order_differs_ = order_differs_ || run_a != run_b;
+    std::ranges::sort(run_a);
+    std::ranges::sort(run_b);
+    return run_a == run_b;
   }
 
   bool SameLine(std::string_view line_a, std::string_view line_b) {

@@ -290,6 +290,7 @@ TEST_F(TraceCommandsTest, ShowFiltersByKernelBufferAndCommandBuffer) {
   EXPECT_EQ(lines({"--buffer", "#5"}), (Numbers{10, 23, 25, 26, 34, 37}));
   EXPECT_EQ(lines({"--buffer", "normed"}), (Numbers{10, 23, 25, 26, 34, 37}));
   EXPECT_EQ(lines({"--buffer", "#5", "--kernel", "matvec_f16"}), (Numbers{25, 26}));
+  EXPECT_EQ(lines({"--commands", "1", "--kernel=embed_f16"}), (Numbers{21}));
   EXPECT_EQ(lines({"--commands", "2"}), (Numbers{31, 32, 33, 34, 35}));
   EXPECT_EQ(lines({"--commands", "1-2", "--buffer", "ids"}), (Numbers{21, 32}));
 }
