@@ -18,13 +18,28 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "assay/base.h"
 
 namespace assay::gpu {
-
 class Backend;  // src/gpu/backend.h
+}
+
+// So that a program can own and hand on a backend without knowing what one is made of.
+template <>
+struct std::default_delete<assay::gpu::Backend> {
+  constexpr default_delete() noexcept = default;
+  template <typename Derived>
+  requires std::is_convertible_v<Derived*, assay::gpu::Backend*> default_delete(
+      const std::default_delete<Derived>&)
+  noexcept {}
+  void operator()(assay::gpu::Backend* backend) const;
+};
+
+namespace assay::gpu {
+
 class BufferState;
 class DeviceState;
 class SessionState;

@@ -9,6 +9,10 @@
 #include "gpu/cpu/cpu_backend.h"
 #include "gpu/null/null_backend.h"
 
+void std::default_delete<assay::gpu::Backend>::operator()(assay::gpu::Backend* backend) const {
+  delete backend;
+}
+
 namespace assay::gpu {
 namespace {
 
