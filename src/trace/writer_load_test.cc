@@ -150,6 +150,29 @@ TEST(WriterLoadTest, T8_Version1HasTheSameLinesButNumbersInOrderOfMaking) {
   EXPECT_THAT(mixed, HasSubstr("\nbuffer #3 size=16 kind=weight\nwrite #3[0,16)\nbuffer #7"));
 }
 
+TEST(WriterLoadTest, T8_Version1TakesWhatHasNoPlaceAsItComes) {
+  Recording trace(kCreationOrderVersion);
+  trace.Kernel(1, "copy");
+  trace.Make(1);
+  std::jthread([&] {
+    trace.Make(2);
+    trace->HostWrite(1, {0, 1});
+    trace.Dispatch(1, {2});
+  }).join();
+  const uint64_t load = trace.observer()->OnLoadBegin(1);
+  trace.Make(3);
+  trace.observer()->OnLoadEnd(load);
+  trace->BufferFreed(2);
+  EXPECT_EQ(trace.Lines(),
+            "buffer #0 size=1 kind=other\n"
+            "buffer #1 size=2 kind=other\n"
+            "write #0[0,1)\n"
+            "kernel k0 name=copy digest=0 workgroup=1,1,1\n"
+            "begin\ndispatch k0 grid=1,1,1 r#1[0,8)\ncommit\n"
+            "buffer #2 size=3 kind=other\n"
+            "free #1\n");
+}
+
 TEST(WriterLoadTest, T5_FailedJobsLeaveNoLineAndUseUpNoNumber) {
   Recording trace;
   const Status status = InOrder(4, 1, trace.observer(), [&](size_t job) -> Status {
