@@ -100,21 +100,23 @@ Launch LaunchKvAppend(DType cache_type, uint32_t rows, uint32_t cols) {
 
 Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, uint32_t heads,
                        uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale) {
-  const AttentionConstants c{.tokens = tokens,
-                             .heads = heads,
-                             .kv_heads = kv_heads,
-                             .head_dim = head_dim,
-                             .first_position = first_position,
-                             .heads_per_group = AttentionHeadsPerGroup(heads, kv_heads),
-                             .tokens_per_group = 1,
-                             .scale = scale};
+  const uint32_t heads_per_group = AttentionHeadsPerGroup(heads, kv_heads);
+  const AttentionConstants c{
+      .tokens = tokens,
+      .heads = heads,
+      .kv_heads = kv_heads,
+      .head_dim = head_dim,
+      .first_position = first_position,
+      .heads_per_group = heads_per_group,
+      .tokens_per_group = std::min(tokens, kAttentionMaxQueries / heads_per_group),
+      .scale = scale};
   const bool q8 = out == ActivationFormat::kQ8;
   const KernelIndex kernel =
       cache_type == DType::kF16
           ? (q8 ? KernelIndex::kAttentionF16ToQ8 : KernelIndex::kAttentionF16ToF32)
           : (q8 ? KernelIndex::kAttentionF32ToQ8 : KernelIndex::kAttentionF32ToF32);
-  return MakeLaunch(kernel, c, {heads / c.heads_per_group, CeilDiv(tokens, c.tokens_per_group), 1},
-                    q8 ? c.heads_per_group * head_dim * uint32_t{sizeof(float)} : 0);
+  return MakeLaunch(kernel, c, {heads / heads_per_group, CeilDiv(tokens, c.tokens_per_group), 1},
+                    c.tokens_per_group * heads_per_group * head_dim * uint32_t{sizeof(float)});
 }
 
 bool AttentionWritesWholeBlocks(uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {

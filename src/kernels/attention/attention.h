@@ -25,8 +25,10 @@ namespace assay::kernels {
 
 inline constexpr uint32_t kAttentionTile = 32;
 inline constexpr uint32_t kAttentionMaxHeadDim = 256;
-// Query heads that one workgroup takes at most.
+// Query heads over one kv head that one workgroup takes at most, and queries: those heads of some
+// tokens.
 inline constexpr uint32_t kAttentionMaxHeads = 8;
+inline constexpr uint32_t kAttentionMaxQueries = 32;
 
 struct AttentionConstants {
   uint32_t tokens = 0;

@@ -76,6 +76,16 @@ HWY_INLINE V16 MulAdd16(const V16& a, const V16& b, const V16& c) {
   return r;
 }
 
+// Keeps a value that is used several times in its registers. Where an instruction can take its
+// operand from memory, compilers load such a value again for each use, and loops that are bound by
+// loads get slower.
+HWY_INLINE V16 InRegister16(V16 a) {
+#if HWY_TARGET == HWY_AVX3
+  asm("" : "+v"(a.v[0].raw));
+#endif
+  return a;
+}
+
 // The first `count` floats, the rest of the lanes `fill`.
 HWY_INLINE V16 LoadPart16(const float* p, size_t count, float fill = 0.0f) {
   HWY_ALIGN float lanes[16];
