@@ -14,12 +14,11 @@ size_t UnfinishedLength(std::string_view text) {
     const std::string_view tail = text.substr(text.size() - length);
     const auto lead = static_cast<unsigned char>(tail[0]);
     if ((lead & 0xC0) == 0x80) continue;
-    if (lead < 0xC2 || lead > 0xF4) return 0;
+    const size_t needed = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (length >= needed) return 0;
     // The lowest and the highest continuation; a character is there if either completes one.
     for (const char fill : {'\x80', '\xBF'}) {
       std::string completed(tail);
-      const size_t needed = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-      if (length >= needed) return 0;
       completed.resize(needed, fill);
       if (DecodeAt(completed, 0).length == needed) return length;
     }
