@@ -11,7 +11,12 @@
 
 namespace {
 
-using namespace assay;
+using assay::BufferKind;
+using assay::ErrorCode;
+using assay::Fail;
+using assay::Result;
+namespace gpu = assay::gpu;
+namespace kernels = assay::kernels;
 
 constexpr uint32_t kCount = 1000;
 

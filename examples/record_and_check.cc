@@ -14,7 +14,15 @@
 
 namespace {
 
-using namespace assay;
+using assay::BufferKind;
+using assay::Result;
+using assay::Status;
+namespace gpu = assay::gpu;
+namespace kernels = assay::kernels;
+namespace compare = assay::compare;
+namespace hazard = assay::hazard;
+namespace record = assay::record;
+namespace trace = assay::trace;
 
 Result<kernels::Matrix> MakeVector(gpu::Device& device, const char* label) {
   constexpr uint32_t kCount = 256;

@@ -17,10 +17,16 @@
 
 namespace assay::gpu {
 
-class BackendBuffer {
+// Whatever belongs to a backend: destroyed through its base, never copied.
+class BackendObject {
  public:
-  virtual ~BackendBuffer() = default;
+  BackendObject() = default;
+  BackendObject(const BackendObject&) = delete;
+  BackendObject& operator=(const BackendObject&) = delete;
+  virtual ~BackendObject() = default;
 };
+
+class BackendBuffer : public BackendObject {};
 
 struct BackendKernelInfo {
   std::string name;
@@ -28,9 +34,8 @@ struct BackendKernelInfo {
   std::string digest;
 };
 
-class BackendKernel {
+class BackendKernel : public BackendObject {
  public:
-  virtual ~BackendKernel() = default;
   virtual const BackendKernelInfo& info() const = 0;
 };
 
@@ -53,9 +58,8 @@ struct BackendDispatch {
 };
 
 // One command buffer with its concurrent encoder, from opening to EndEncoding. One thread.
-class BackendCommandBuffer {
+class BackendCommandBuffer : public BackendObject {
  public:
-  virtual ~BackendCommandBuffer() = default;
   virtual Status Dispatch(const BackendDispatch& dispatch) = 0;
   virtual Status Barrier() = 0;
   // Closes the encoder; afterwards the command buffer may only be committed or destroyed.
@@ -65,9 +69,8 @@ class BackendCommandBuffer {
 // A stream of command buffers that run one after another, in the order of commit. Different queues
 // are not ordered against each other. One thread. Destroying it returns when nothing of it runs any
 // more; its command buffers are destroyed before it.
-class BackendQueue {
+class BackendQueue : public BackendObject {
  public:
-  virtual ~BackendQueue() = default;
   // Opens a command buffer and its encoder.
   virtual Result<std::unique_ptr<BackendCommandBuffer>> Begin() = 0;
   // Takes it over; on failure nothing of it runs.
@@ -79,10 +82,8 @@ class BackendQueue {
 };
 
 // Thread-safe, but for its destruction and for the objects above.
-class Backend {
+class Backend : public BackendObject {
  public:
-  virtual ~Backend() = default;
-
   virtual DeviceInfo info() const = 0;
 
   // Called once, before anything else is made: DeviceOptions::checked. A backend that cannot verify

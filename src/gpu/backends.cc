@@ -10,7 +10,8 @@
 #include "gpu/null/null_backend.h"
 
 void std::default_delete<assay::gpu::Backend>::operator()(assay::gpu::Backend* backend) const {
-  delete backend;
+  // As its base, since deleting a Backend by std::unique_ptr is what this defines.
+  const std::unique_ptr<assay::gpu::BackendObject> owner(backend);
 }
 
 namespace assay::gpu {

@@ -34,8 +34,6 @@ class RecordedBuffer final : public BackendBuffer {
                                       .label = desc.label,
                                       .digest = desc.digest});
   }
-  RecordedBuffer(const RecordedBuffer&) = delete;
-  RecordedBuffer& operator=(const RecordedBuffer&) = delete;
   // Before the address can come again.
   ~RecordedBuffer() override { writer_->BufferFreed(KeyOf(this)); }
   BackendBuffer* inner() const { return inner_.get(); }

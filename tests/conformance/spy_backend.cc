@@ -38,8 +38,6 @@ class SpyBuffer final : public BackendBuffer {
       : inner_(std::move(inner)), spy_(std::move(spy)) {
     ++spy_->buffers_;
   }
-  SpyBuffer(const SpyBuffer&) = delete;
-  SpyBuffer& operator=(const SpyBuffer&) = delete;
   ~SpyBuffer() override { --spy_->buffers_; }
   BackendBuffer* inner() const { return inner_.get(); }
 
@@ -54,8 +52,6 @@ class SpyCommandBuffer final : public BackendCommandBuffer {
       : inner_(std::move(inner)), spy_(std::move(spy)) {
     ++spy_->command_buffers_;
   }
-  SpyCommandBuffer(const SpyCommandBuffer&) = delete;
-  SpyCommandBuffer& operator=(const SpyCommandBuffer&) = delete;
   ~SpyCommandBuffer() override { --spy_->command_buffers_; }
 
   Status Dispatch(const BackendDispatch& dispatch) override {
@@ -89,8 +85,6 @@ class SpyQueue final : public BackendQueue {
       : inner_(std::move(inner)), spy_(std::move(spy)) {
     ++spy_->queues_;
   }
-  SpyQueue(const SpyQueue&) = delete;
-  SpyQueue& operator=(const SpyQueue&) = delete;
   ~SpyQueue() override { --spy_->queues_; }
 
   Result<std::unique_ptr<BackendCommandBuffer>> Begin() override {

@@ -31,8 +31,6 @@ class CpuBuffer final : public BackendBuffer {
   // Over a block of `pool`'s, or, where that is null, over memory of the caller's.
   CpuBuffer(MemoryPool* pool, std::byte* bytes, const BufferDesc& desc)
       : pool_(pool), bytes_(bytes), size_bytes_(desc.size_bytes), label_(desc.label) {}
-  CpuBuffer(const CpuBuffer&) = delete;
-  CpuBuffer& operator=(const CpuBuffer&) = delete;
   ~CpuBuffer() override {
     if (pool_ != nullptr) pool_->Free(bytes_, size_bytes_, label_);
   }
@@ -78,8 +76,6 @@ class CpuCommandBuffer final : public BackendCommandBuffer {
  public:
   CpuCommandBuffer(std::unique_ptr<CommandList> list, uint32_t max_chunks, SpareLists* spare)
       : list_(std::move(list)), max_chunks_(max_chunks), spare_(spare) {}
-  CpuCommandBuffer(const CpuCommandBuffer&) = delete;
-  CpuCommandBuffer& operator=(const CpuCommandBuffer&) = delete;
   ~CpuCommandBuffer() override {
     if (list_ != nullptr) spare_->Put(std::move(list_));
   }
