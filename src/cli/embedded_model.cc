@@ -2,15 +2,15 @@
 
 // Defined by embedded_model.S.
 extern "C" {
-extern const std::byte assay_embedded_model_begin[];
-extern const std::byte assay_embedded_model_end[];
+extern const std::byte kAssayEmbeddedModelBegin[];
+extern const std::byte kAssayEmbeddedModelEnd[];
 }
 
 namespace assay::cli {
 
 std::span<const std::byte> EmbeddedModel() {
-  return {assay_embedded_model_begin,
-          static_cast<size_t>(assay_embedded_model_end - assay_embedded_model_begin)};
+  return {kAssayEmbeddedModelBegin,
+          static_cast<size_t>(kAssayEmbeddedModelEnd - kAssayEmbeddedModelBegin)};
 }
 
 }  // namespace assay::cli

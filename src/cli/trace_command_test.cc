@@ -144,8 +144,8 @@ TEST_F(TraceCommandTest, HoldsEverythingFromTheLoadToTheLastFree) {
 TEST_F(TraceCommandTest, E9_TheEngineIssuesTheLeastBarriersThatWillDo) {
   ASSERT_EQ(Trace("a", {"--depth", "20", "--steps", "2"}), 0) << err();
   EXPECT_EQ(Run({"check", Path("a/depth-20.trace")}), 0) << out();
-  EXPECT_THAT(out(), AllOf(HasSubstr("hazards 0 "), HasSubstr("possible 0;"),
-                           HasSubstr("redundant 0 ")));
+  EXPECT_THAT(out(),
+              AllOf(HasSubstr("hazards 0 "), HasSubstr("possible 0;"), HasSubstr("redundant 0 ")));
 }
 
 TEST_F(TraceCommandTest, TheFirstStepContinuesTheFixedSequence) {

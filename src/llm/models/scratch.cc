@@ -134,8 +134,8 @@ Result<Scratch> Scratch::Create(gpu::Device& device, const kernels::Ops& ops, co
   const uint32_t q_dim = config.heads * config.head_dim;
   const uint32_t kv_dim = config.kv_heads * config.head_dim;
   const uint32_t fan = std::max(1U, config.experts_used);
-  const auto kActivation = BufferKind::kActivation;
-  const auto kScratch = BufferKind::kScratch;
+  constexpr auto kActivation = BufferKind::kActivation;
+  constexpr auto kScratch = BufferKind::kScratch;
   Allocator make(device);
   Scratch scratch;
   StepBuffers& max = scratch.max_;
