@@ -49,7 +49,7 @@ std::vector<Flag> EngineFlags::Flags() {
       {.names = "--backend",
        .value = ChoiceValue{&backend, gpu::BackendNames()},
        .placeholder = "NAME",
-       .help = "The device to run on.",
+       .help = "The device to run on; null computes nothing and only shows what encoding costs.",
        .group = group},
       {.names = "--mmap",
        .value = SwitchValue{&mmap},

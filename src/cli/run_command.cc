@@ -133,7 +133,7 @@ CommandSpec RunCommand::Describe() {
   add({.names = "-f,--file",
        .value = TextValue{&prompt_file_},
        .placeholder = "FILE",
-       .help = "Reads the prompt from a file.",
+       .help = "Reads the prompt from a file, without its final newline.",
        .show_default = false,
        .group = prompt});
   add({.names = "--prompt-ids",
@@ -214,6 +214,8 @@ Result<std::vector<TokenId>> RunCommand::PromptIds(const llm::Tokenizer& tokeniz
   std::string text = prompt_;
   if (!prompt_given_) {
     ASSAY_ASSIGN_OR_RETURN(text, ReadFile(prompt_file_));
+    // Editors end a file with it; the writer of the prompt rarely means it.
+    if (text.ends_with('\n')) text.pop_back();
   }
   ASSAY_ASSIGN_OR_RETURN(ids, tokenizer.Encode(text, /*parse_special=*/true));
   if (ids.empty()) {

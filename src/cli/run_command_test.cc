@@ -72,7 +72,7 @@ TEST_F(RunCommandTest, IdsInIdsOut) {
 }
 
 TEST_F(RunCommandTest, ReadsThePromptFromAFile) {
-  const std::string path = WriteFile("prompt.txt", "Once upon a time");
+  const std::string path = WriteFile("prompt.txt", "Once upon a time\n");
   EXPECT_EQ(Run({"-f", path, "-n", "3", "--ids", "-q"}), 0) << err();
   EXPECT_EQ(out(), "460,311,261\n");
 }
