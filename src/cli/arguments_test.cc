@@ -53,6 +53,8 @@ TEST_F(ArgumentsTest, AbsentFlagsKeepTheirDefaults) {
 TEST_F(ArgumentsTest, ScalarGivenTwiceKeepsTheLast) {
   ASSERT_TRUE(Parse({"in", "-n", "7", "--steps=8", "--fast", "--fast"}));
   EXPECT_EQ(values_.steps, 8);
+  ASSERT_TRUE(Parse({"in", "--steps=8", "-n9"}));
+  EXPECT_EQ(values_.steps, 9);
 }
 
 TEST_F(ArgumentsTest, ValuesAreTakenAsTheyStand) {
@@ -64,6 +66,8 @@ TEST_F(ArgumentsTest, ValuesAreTakenAsTheyStand) {
   EXPECT_EQ(values_.prompt, "");
   ASSERT_TRUE(Parse({"in", "--prompt", "-1"}));
   EXPECT_EQ(values_.prompt, "-1");
+  EXPECT_FALSE(Parse({"in", "--prompt", "--help"})->help);
+  EXPECT_EQ(values_.prompt, "--help");
 }
 
 TEST_F(ArgumentsTest, DoubleDashEndsTheFlags) {

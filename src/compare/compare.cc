@@ -87,7 +87,13 @@ class Comparison {
       // The quick check refuses nothing that the reader takes, unless the file changed meanwhile.
       why = fmt::format("\"{}\" changed while it was read.", input.name());
     }
-    if (why) *reasons += (reasons->empty() ? "" : " ") + *why;
+    AddReason(why, reasons);
+  }
+
+  static void AddReason(const std::optional<std::string>& why, std::string* reasons) {
+    if (!why) return;
+    if (!reasons->empty()) *reasons += ' ';
+    *reasons += *why;
   }
 
   void NoteVersions() {
@@ -149,11 +155,23 @@ class Comparison {
                              VoteForPartners(a_, b_, names_a, names_b, alike, pairing.identity()));
       ASSAY_TRY(log_with(Pairing(names_a, names_b, partners), alike));
     }
+    if (Counted()) return {};
     // Only the order of buffers that are declared alike and never used differs: by number, then.
-    const Counts& counts = report_.counts;
-    if (counts.changed + counts.only_in_a + counts.only_in_b > 0) return {};
     ASSAY_TRY(log_with(Pairing(names_a, names_b, PartnersByNumber(names_a, names_b)), alike));
+    if (Counted()) return {};
+    // Names that are declared twice or not at all can hide a difference; the reader refuses them.
+    std::string reasons;
+    for (const Input* input : {&a_, &b_}) AddReason(WhyRefused(*input), &reasons);
+    if (reasons.empty()) {
+      return Fail(ErrorCode::kInternal, "",
+                  "The traces differ, but not in any line that was found.");
+    }
+    Refuse(std::move(reasons));
     return {};
+  }
+
+  bool Counted() const {
+    return report_.counts.changed + report_.counts.only_in_a + report_.counts.only_in_b > 0;
   }
 
   void NoteNumbers(std::string_view many, std::string_view one, uint64_t renumbered) {

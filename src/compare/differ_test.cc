@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -137,6 +139,22 @@ TEST(DifferTest, UnlikeTracesEnd) {
   const CountingSink sink = Diff(a, b);
   EXPECT_EQ(sink.only_a, a.size());
   EXPECT_EQ(sink.only_b, b.size());
+}
+
+TEST(LineFeedTest, LinesStayUntilTheyAreReleased) {
+  LineList lines;
+  for (int i = 0; i < 60000; ++i) lines.push_back(fmt::format("read #0[{:0100},9)", i));
+  const std::string text = Seal(lines);
+  LineFeed feed = LineFeed::Open(Input::Memory("A", text, kNeverStop)).value();
+  std::vector<std::string_view> given;
+  std::string_view line;
+  while (feed.Next(&line)) {
+    given.push_back(line);
+    // All but the first half of what was given is still needed.
+    if (given.size() % 1000 == 0) feed.Release(given[given.size() / 2]);
+  }
+  ASSERT_EQ(given.size(), lines.size());
+  for (size_t i = lines.size() / 2; i < lines.size(); ++i) ASSERT_EQ(given[i], lines[i]) << i;
 }
 
 TEST(RenumberTest, LongerSideIsNoRenumbering) {
