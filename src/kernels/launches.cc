@@ -21,7 +21,7 @@ namespace {
 // Columns that one workgroup of an element-wise op takes: some microseconds of work, whole kQ8
 // blocks.
 constexpr uint32_t kCheapCols = 8192;
-constexpr uint32_t kExpCols = 2048;
+constexpr uint32_t kExpCols = 1024;
 
 // The largest divisor of the query heads over one kv head that a workgroup may take.
 uint32_t AttentionHeadsPerGroup(uint32_t heads, uint32_t kv_heads) {

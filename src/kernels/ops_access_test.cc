@@ -1,8 +1,11 @@
 // What every operation touches, against what it declares, on the cpu device.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "kernels/ops_cases.h"
 #include "kernels/spy_backend.h"
@@ -134,6 +137,78 @@ TEST_P(OpAccess, G5_BitsDoNotDependOnTheThreads) {
     }
     if (first.empty()) first = contents;
     EXPECT_EQ(contents, first) << threads << " threads";
+  }
+}
+
+// Bytes between two pages that nobody may touch, at the end or at the start of what lies between
+// them.
+class Fenced {
+ public:
+  Fenced(std::span<const std::byte> bytes, bool at_end) : size_(bytes.size()) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t middle = (bytes.size() + page - 1) / page * page;
+    mapped_ = middle + 2 * page;
+    base_ = static_cast<std::byte*>(
+        mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(mprotect(base_ + page, middle, PROT_READ | PROT_WRITE), 0);
+    data_ = base_ + page + (at_end ? middle - bytes.size() : 0);
+    std::copy(bytes.begin(), bytes.end(), data_);
+  }
+  Fenced(const Fenced&) = delete;
+  Fenced& operator=(const Fenced&) = delete;
+  ~Fenced() { munmap(base_, mapped_); }
+  std::byte* data() const { return data_; }
+  std::vector<std::byte> bytes() const { return {data_, data_ + size_}; }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::byte* data_ = nullptr;
+  size_t mapped_ = 0;
+  size_t size_ = 0;
+};
+
+// Not even a read leaves the declared bytes, on any target: they stand beside pages that nobody may
+// touch.
+TEST_P(OpAccess, StaysInsideItsBindingsOnEveryIsa) {
+  Bench bench;
+  auto session = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
+  Operands operands(bench.device.get(), 79);
+  ASSERT_TRUE(GetParam().encode(*bench.ops, *session, operands).has_value());
+  const SeenDispatch seen = bench.spy->seen().front();
+  const Contents contents = bench.ReadAll(operands);
+  const auto row = std::ranges::find(KernelTable(), seen.kernel, &KernelRow::name);
+  for (const Isa isa : SupportedIsas()) {
+    std::vector<std::vector<std::byte>> first;
+    for (const bool at_end : {true, false}) {
+      // A residual that is the output itself has one memory.
+      std::map<std::pair<size_t, uint64_t>, std::unique_ptr<Fenced>> memory;
+      std::vector<std::byte*> pointers;
+      for (const gpu::BackendBinding& binding : seen.bindings) {
+        const auto& known = bench.spy->buffers();
+        const size_t i =
+            static_cast<size_t>(std::ranges::find(known, binding.buffer) - known.begin());
+        auto& fenced = memory[{i, binding.range.begin}];
+        if (fenced == nullptr) {
+          const std::span<const std::byte> all = contents[i];
+          fenced = std::make_unique<Fenced>(all.subspan(binding.range.begin, binding.range.size()),
+                                            at_end);
+        }
+        pointers.push_back(fenced->data());
+      }
+      Fenced shared(std::vector<std::byte>((seen.shared_bytes + 63) / 64 * 64), false);
+      gpu::CpuKernelArgs args;
+      args.bindings = pointers.data();
+      args.constants = seen.constants.data();
+      args.grid = seen.grid;
+      args.shared = {shared.data(), seen.shared_bytes};
+      for (uint32_t y = 0; y < seen.grid.y; ++y) {
+        for (uint32_t x = 0; x < seen.grid.x; ++x) row->pick(isa)(args, {x, y, 0});
+      }
+      std::vector<std::vector<std::byte>> result;
+      for (const auto& [place, fenced] : memory) result.push_back(fenced->bytes());
+      if (first.empty()) first = result;
+      EXPECT_EQ(result, first) << IsaName(isa) << ": the bits depend on the alignment";
+    }
   }
 }
 

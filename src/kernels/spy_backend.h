@@ -14,6 +14,9 @@ namespace assay::kernels::testing {
 struct SeenDispatch {
   std::string kernel;
   std::vector<gpu::BackendBinding> bindings;
+  std::vector<std::byte> constants;
+  Extent3 grid;
+  uint32_t shared_bytes = 0;
 };
 
 // Of one session at a time.
@@ -65,7 +68,10 @@ class SpyBackend final : public gpu::Backend {
         : inner_(std::move(inner)), seen_(seen) {}
     Status Dispatch(const gpu::BackendDispatch& dispatch) override {
       seen_->push_back({std::string(dispatch.kernel->info().name),
-                        {dispatch.bindings.begin(), dispatch.bindings.end()}});
+                        {dispatch.bindings.begin(), dispatch.bindings.end()},
+                        {dispatch.constants.begin(), dispatch.constants.end()},
+                        dispatch.grid,
+                        dispatch.shared_bytes});
       return inner_->Dispatch(dispatch);
     }
     Status Barrier() override { return inner_->Barrier(); }

@@ -1,0 +1,47 @@
+# A kernel's digest follows the bytes of its op's sources and of what all ops share, and nothing else.
+# cmake -DROOT=<this folder> -DWORK=<scratch folder> -P digest_test.cmake
+
+file(REMOVE_RECURSE "${WORK}")
+file(COPY "${ROOT}/" DESTINATION "${WORK}/a")
+file(COPY "${ROOT}/" DESTINATION "${WORK}/b")
+
+function(digests result folder build)
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${WORK}/digests.h" "-DROOT=${folder}" "-DOPS=route;argmax" "-DBUILD=${build}"
+            -P "${ROOT}/digest.cmake"
+    COMMAND_ERROR_IS_FATAL ANY)
+  file(READ "${WORK}/digests.h" header)
+  foreach(op route argmax)
+    if(NOT header MATCHES "kDigest_${op} =[ \n]*\"([0-9a-f]+)\"")
+      message(FATAL_ERROR "No digest of ${op} in ${header}")
+    endif()
+    set(${result}_${op} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+digests(base "${WORK}/a" "compiler")
+digests(moved "${WORK}/b" "compiler")
+if(NOT base_route STREQUAL moved_route)
+  message(FATAL_ERROR "The digest depends on the folder's path.")
+endif()
+if(base_route STREQUAL base_argmax)
+  message(FATAL_ERROR "Two ops have one digest.")
+endif()
+digests(flags "${WORK}/a" "compiler -O2")
+if(base_route STREQUAL flags_route)
+  message(FATAL_ERROR "The digest does not follow the compiler flags.")
+endif()
+file(APPEND "${WORK}/b/route/cpu.cc" " ")
+digests(own "${WORK}/b" "compiler")
+if(base_route STREQUAL own_route)
+  message(FATAL_ERROR "The digest does not follow the op's source.")
+endif()
+if(NOT base_argmax STREQUAL own_argmax)
+  message(FATAL_ERROR "The digest follows another op's source.")
+endif()
+file(APPEND "${WORK}/b/simd/vec-inl.h" " ")
+digests(common "${WORK}/b" "compiler")
+if(own_route STREQUAL common_route OR own_argmax STREQUAL common_argmax)
+  message(FATAL_ERROR "The digest does not follow the shared sources.")
+endif()
+file(REMOVE_RECURSE "${WORK}")
