@@ -27,7 +27,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_TARGET == HWY_AVX3
 ASSAY_BEFORE_VNNI()
 namespace assay::kernels::N_AVX3_VNNI {
-using namespace assay::kernels::N_AVX3;  // NOLINT(google-build-using-namespace)
+using N_AVX3::Add16;
+using N_AVX3::D4;
+using N_AVX3::DF;
+using N_AVX3::DI;
+using N_AVX3::F4;
+using N_AVX3::FormatF16;
+using N_AVX3::kLanes;
+using N_AVX3::kVecs;
+using N_AVX3::Load16;
+using N_AVX3::Set16;
+using N_AVX3::Store16;
+using N_AVX3::V16;
+using N_AVX3::VF;
+using N_AVX3::VI;
 #define ASSAY_VNNI 1
 #include "kernels/matmul/quant_tile.inc"
 #undef ASSAY_VNNI
