@@ -9,9 +9,11 @@ out=out/demo
 heading() { printf '\n== %s\n' "$*"; }
 # Shows a command as a user would type it, and runs it.
 show() {
-  printf '$'
-  printf ' %q' "$@"
-  printf '\n'
+  local word line='$'
+  for word in "$@"; do
+    [[ "$word" == *' '* ]] && line+=" \"$word\"" || line+=" $word"
+  done
+  printf '%s\n' "$line"
   "$@"
 }
 
