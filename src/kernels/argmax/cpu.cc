@@ -50,7 +50,6 @@ void ArgMax(const gpu::CpuKernelArgs& args, Extent3 group) {
   std::memcpy(args.bindings[1] + uint64_t{group.x} * sizeof(result), &result, sizeof(result));
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -313,7 +313,6 @@ void AttentionF16ToQ8(const gpu::CpuKernelArgs& args, Extent3 group) {
   Attention<FormatF16, true>(args, group);
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -38,7 +38,6 @@ HWY_INLINE void Elementwise(const gpu::CpuKernelArgs& args, Extent3 group) {
 void Add(const gpu::CpuKernelArgs& args, Extent3 group) { Elementwise<AddOp>(args, group); }
 void Mul(const gpu::CpuKernelArgs& args, Extent3 group) { Elementwise<MulOp>(args, group); }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -77,7 +77,6 @@ void EmbedQ4_0(const gpu::CpuKernelArgs& args, Extent3 group) {
   }
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -91,7 +91,6 @@ void HeadNormRope(const gpu::CpuKernelArgs& args, Extent3 group) {
   }
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

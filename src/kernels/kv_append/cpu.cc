@@ -46,7 +46,6 @@ void KvAppendF16(const gpu::CpuKernelArgs& args, Extent3 group) {
   NarrowRow(args.bindings[1] + from, args.bindings[3] + to, c.cols);
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

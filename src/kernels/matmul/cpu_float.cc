@@ -102,7 +102,6 @@ void TileF32(const Tile& tile) { FloatTile<FormatF32>(tile); }
 void TileF16(const Tile& tile) { FloatTile<FormatF16>(tile); }
 void TileBF16(const Tile& tile) { FloatTile<FormatBF16>(tile); }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -20,7 +20,6 @@ namespace assay::kernels::HWY_NAMESPACE {
 #define ASSAY_VNNI 0
 #include "kernels/matmul/quant_tile.inc"
 #undef ASSAY_VNNI
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

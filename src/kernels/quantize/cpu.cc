@@ -34,7 +34,6 @@ void QuantizeQ8(const gpu::CpuKernelArgs& args, Extent3 group) {
   }
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

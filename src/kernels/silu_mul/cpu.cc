@@ -47,7 +47,6 @@ void SiluMulQ8(const gpu::CpuKernelArgs& args, Extent3 group) {
   }
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

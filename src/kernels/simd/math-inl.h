@@ -108,7 +108,6 @@ HWY_INLINE void QuantizeBlock(const V16& low, const V16& high, int8_t* HWY_RESTR
   std::memcpy(sum, &block_sum, sizeof(block_sum));
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

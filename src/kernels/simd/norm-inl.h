@@ -28,7 +28,6 @@ HWY_INLINE float RmsFactor(const float* x, size_t count, float eps) {
   return 1.0f / std::sqrt(Sum16(squares) / static_cast<float>(count) + eps);
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -89,7 +89,6 @@ HWY_INLINE void SinCosDouble(VD angle, VD* sine, VD* cosine) {
   *cosine = hn::Xor(hn::IfThenElse(odd, s, c), cosine_sign);
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

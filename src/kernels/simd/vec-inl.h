@@ -221,7 +221,6 @@ HWY_INLINE V16 LoadFormatPart(const std::byte* p, size_t count) {
   return Load16(lanes);
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

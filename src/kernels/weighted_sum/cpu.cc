@@ -45,7 +45,6 @@ void WeightedSum(const gpu::CpuKernelArgs& args, Extent3 group) {
   }
 }
 
-// NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace assay::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
