@@ -188,6 +188,7 @@ class Checker final {
   Report Finish();
 
  private:
+  friend class CheckerTestPeer;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,5 +1,3 @@
-#include "cli/check_command.h"
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -7,28 +5,39 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "cli/commands.h"
 #include "cli/runner.h"
+#include "support/tiny_model.h"
 
 namespace assay::cli {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 std::string Golden(const std::string& name) {
   return std::string(ASSAY_SOURCE_DIR) + "/tests/golden/hazard/" + name;
 }
 
-class CheckCommandTest : public testing::Test {
+// A place of this process's own.
+std::filesystem::path Scratch(const std::string& name) {
+  return std::filesystem::path(::testing::TempDir()) /
+         ("assay_check_" + name + "_" + std::to_string(::getpid()));
+}
+
+class CheckCommandTest : public ::testing::Test {
  protected:
   int Run(std::vector<std::string> words) {
+    words.insert(words.begin(), "check");
+    return RunAny(words);
+  }
+  int RunAny(const std::vector<std::string>& words) {
     out_ = std::make_unique<StringOutput>();
     err_ = std::make_unique<StringOutput>();
-    const std::vector<CommandEntry> commands = {{"check", &MakeCheckCommand}};
-    words.insert(words.begin(), "check");
-    return RunProgram(words, commands, {.out = out_.get(), .err = err_.get()});
+    return RunProgram(words, Commands(), {.out = out_.get(), .err = err_.get()});
   }
   const std::string& out() const { return out_->text(); }
   const std::string& err() const { return err_->text(); }
@@ -71,7 +80,7 @@ TEST_F(CheckCommandTest, StrictCountsPossibleFindings) {
 TEST_F(CheckCommandTest, SuppressionFileNamesFingerprints) {
   EXPECT_EQ(Run({Golden("raw.trace"), "--json"}), 1);
   const std::string fingerprint = nlohmann::json::parse(out())["findings"][0]["fingerprint"];
-  const std::string path = testing::TempDir() + "/suppressions.txt";
+  const std::string path = Scratch("suppressions").string();
   ASSERT_TRUE(WriteFile(path, fingerprint + "  # known\n").has_value());
   EXPECT_EQ(Run({Golden("raw.trace"), "--suppress", path}), 0);
   EXPECT_THAT(out(), HasSubstr("suppressed raw " + fingerprint));
@@ -88,6 +97,42 @@ TEST_F(CheckCommandTest, MaxFindingsLimitsTheList) {
   EXPECT_EQ(Run({Golden("waw.trace"), "--max-findings", "1"}), 1);
   EXPECT_THAT(out(), HasSubstr("... and 2 more findings, counted but not listed"));
   EXPECT_THAT(out(), HasSubstr("check: rc 1; hazards 3 "));
+}
+
+// The engine's own decode: no hazards, and no barrier more than the recorded order needs. One after
+// every dispatch needs no more than that either.
+TEST_F(CheckCommandTest, H2_TheDecodeIssuesTheFewestBarriers) {
+  const std::filesystem::path folder = Scratch("decode");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string model = (folder / "model.gguf").string();
+  testing::TinyModelOptions tiny;
+  tiny.experts = 4;
+  tiny.experts_used = 2;
+  ASSERT_TRUE(WriteFile(model, testing::MakeTinyModel(tiny).Build()).has_value());
+
+  uint64_t fewest = 0;
+  for (const std::string mode : {"manual", "automatic", "serial"}) {
+    const std::string output = (folder / mode).string();
+    ASSERT_EQ(
+        RunAny({"trace", "-m", model, "-o", output, "--depth", "9", "-n", "2", "--barriers", mode}),
+        0)
+        << err();
+    ASSERT_EQ(RunAny({"check", output + "/depth-9.trace", "--strict", "--json"}), 0) << out();
+    const nlohmann::json report = nlohmann::json::parse(out());
+    const nlohmann::json& barriers = report["barriers"];
+    if (mode == "manual") fewest = barriers["least"];
+    EXPECT_GT(fewest, 0U);
+    EXPECT_EQ(barriers["least"], fewest) << mode;
+    if (mode == "serial") {
+      EXPECT_EQ(barriers["issued"], report["dispatches"]);
+      EXPECT_GT(barriers["redundant"], 0U);
+    } else {
+      EXPECT_EQ(barriers["issued"], fewest) << mode;
+      EXPECT_EQ(barriers["redundant"], 0U) << mode;
+    }
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CheckCommandTest, JsonAndSarifAreWhole) {

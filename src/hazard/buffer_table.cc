@@ -25,7 +25,7 @@ bool BufferTable::Make(const trace::BufferEvent& event, std::string_view label,
     free_slots_.pop_back();
   }
   live_[slot]->all_written = !event.digest.empty();
-  live_[slot]->join_above = kEntriesKeptApart;
+  live_[slot]->join_above = ranges_kept_apart_;
   infos_.push_back(BufferInfo{.id = event.buffer,
                               .size_bytes = event.size_bytes,
                               .label = label,
@@ -74,21 +74,24 @@ void BufferTable::ForgetTouched() {
   touched_.clear();
 }
 
-void BufferTable::JoinOld(LiveBytes& bytes, const Timeline& timeline) {
-  if (bytes.touched.size() <= bytes.join_above) return;
+void BufferTable::Join(LiveBytes& bytes, const Timeline& timeline) const {
   using Entry = RangeMap<ByteState>::Entry;
   const auto is_old = [&timeline](const ByteState& state) {
     return std::max(state.writer, state.reader) < timeline.ordering_from();
   };
-  // Joined ranges must agree on what each rule of the host would say of them.
+  // Joined ranges must agree on what each rule of the host would say of them. Whether anyone uses
+  // them is no question: an entry is there because someone in flight does.
   const auto agree = [&timeline](uint32_t a, uint32_t b) {
     return timeline.InFlight(a) == timeline.InFlight(b);
+  };
+  const auto exact_use = [](const ByteState& state) {
+    return std::max(state.exact_writer, state.exact_reader);
   };
   bytes.touched.JoinNeighbours([&](Entry& left, const Entry& right) {
     ByteState& a = left.state;
     const ByteState& b = right.state;
-    if (!is_old(a) || !is_old(b) || !agree(a.writer, b.writer) || !agree(a.reader, b.reader) ||
-        !agree(a.exact_writer, b.exact_writer) || !agree(a.exact_reader, b.exact_reader)) {
+    if (!is_old(a) || !is_old(b) || !agree(a.writer, b.writer) ||
+        !agree(a.exact_writer, b.exact_writer) || !agree(exact_use(a), exact_use(b))) {
       return false;
     }
     a = ByteState{.writer = std::max(a.writer, b.writer),
@@ -97,7 +100,7 @@ void BufferTable::JoinOld(LiveBytes& bytes, const Timeline& timeline) {
                   .exact_reader = std::max(a.exact_reader, b.exact_reader)};
     return true;
   });
-  bytes.join_above = std::max(kEntriesKeptApart, 2 * bytes.touched.size());
+  bytes.join_above = std::max(ranges_kept_apart_, 2 * bytes.touched.size());
 }
 
 }  // namespace assay::hazard

@@ -63,8 +63,8 @@ struct BufferInfo {
 // One thread.
 class BufferTable final {
  public:
-  // The entries of a buffer that are kept apart in any case.
-  static constexpr size_t kEntriesKeptApart = 1024;
+  // `ranges_kept_apart` is the number of touched ranges of a buffer that JoinOld() leaves alone.
+  explicit BufferTable(size_t ranges_kept_apart) : ranges_kept_apart_(ranges_kept_apart) {}
 
   // `label` must outlive the table. False when there is a buffer of that name already.
   bool Make(const trace::BufferEvent& event, std::string_view label, uint32_t made_after);
@@ -95,9 +95,14 @@ class BufferTable final {
   }
   // Where a buffer has very many touched ranges, joins those that only the rules of the host need,
   // which then name the last dispatch of the joined range.
-  static void JoinOld(LiveBytes& bytes, const Timeline& timeline);
+  void JoinOld(LiveBytes& bytes, const Timeline& timeline) {
+    if (bytes.touched.size() > bytes.join_above) Join(bytes, timeline);
+  }
 
  private:
+  void Join(LiveBytes& bytes, const Timeline& timeline) const;
+
+  const size_t ranges_kept_apart_;
   std::vector<BufferInfo> infos_;
   // Small names, which are nearly all, index the vector (value + 1, 0: none).
   std::vector<BufferIndex> index_by_small_id_;

@@ -3,6 +3,7 @@
 #ifndef ASSAY_HAZARD_CHECKER_STATE_H_
 #define ASSAY_HAZARD_CHECKER_STATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,9 +25,21 @@
 
 namespace assay::hazard {
 
+// Where the checker begins to forget what no rule needs.
+struct CheckerLimits {
+  // The touched ranges of one buffer that are kept apart in any case.
+  size_t ranges_kept_apart = 1024;
+  // The dispatches that are remembered in any case.
+  size_t dispatches_kept = size_t{1} << 18;
+};
+
 struct Checker::State {
-  explicit State(const Options& options)
-      : order(&buffers), sink(options, &report), names(std::make_shared<NamePool>()) {
+  explicit State(const Options& options, const CheckerLimits& limits = {})
+      : buffers(limits.ranges_kept_apart),
+        order(&buffers),
+        log(limits.dispatches_kept),
+        sink(options, &report),
+        names(std::make_shared<NamePool>()) {
     report.names = names;
   }
   State(const State&) = delete;

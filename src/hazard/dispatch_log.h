@@ -21,10 +21,8 @@ class DispatchLog final {
     trace::KernelId kernel;
   };
 
-  static constexpr size_t kRecordsKept = size_t{1} << 18;
-
   // `records_kept` is the number of records that may stand before Prune() is worth its while.
-  explicit DispatchLog(size_t records_kept = kRecordsKept)
+  explicit DispatchLog(size_t records_kept)
       : records_kept_(records_kept), prune_above_(records_kept) {}
 
   // Ordinals must rise.

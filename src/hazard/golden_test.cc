@@ -97,6 +97,9 @@ std::vector<Case> Cases() {
           {"looks_through", {"raw", "waw"}, 1},
           {"suggestion", {"raw", "war", "waw"}, 1},
           {"layers", {"raw"}, 1},
+          {"since", {"war", "waw"}, 1},
+          {"hidden_reader", {"war"}, 1},
+          {"undeclared_twice", {"waw"}, 0},
           {"refused", {}, 2}};
 }
 

@@ -9,7 +9,7 @@
 namespace assay::hazard {
 namespace {
 
-constexpr uint64_t kBytes = 128;
+constexpr uint64_t kBytes = 64;
 
 struct OracleBuffer {
   uint64_t id = 0;
@@ -128,6 +128,7 @@ class Oracle {
         }
       }
       dispatch.accesses.push_back(all[b]);
+      touched_end_ = std::max(touched_end_, all[b].range.end);
     }
     for (auto& [id, buffer] : buffers_) {
       std::vector<Certainty> bytes(kBytes, Certainty::kNone);
@@ -232,7 +233,7 @@ class Oracle {
           for (const Rule rule :
                {Rule::kReadAfterWrite, Rule::kWriteAfterRead, Rule::kWriteAfterWrite}) {
             std::vector<Certainty> bytes(kBytes, Certainty::kNone);
-            for (uint64_t x = 0; x < kBytes; ++x) {
+            for (uint64_t x = 0; x < touched_end_; ++x) {
               if (IsImmediate(rule, i, j, id, x, false)) bytes[x] = Certainty::kPossible;
               if (IsImmediate(rule, i, j, id, x, true)) bytes[x] = Certainty::kCertain;
             }
@@ -334,6 +335,7 @@ class Oracle {
   std::vector<OracleDispatch> open_;
   std::vector<uint64_t> barrier_lines_;
   std::vector<OracleDispatch> in_flight_;
+  uint64_t touched_end_ = 0;
   PlainReport report_;
 };
 

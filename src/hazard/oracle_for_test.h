@@ -39,8 +39,8 @@ struct PlainReport {
 };
 std::ostream& operator<<(std::ostream& out, const PlainReport& report);
 
-// Event i stands in line i + 1. Buffers must be of at most 64 bytes, command buffers of at most 12
-// dispatches.
+// Event i stands in line i + 1. Accesses must end at byte 64 or before; command buffers have at
+// most 12 dispatches.
 PlainReport OracleCheck(std::span<const trace::Event> events);
 
 // What the checker says, in the same terms.

@@ -1,6 +1,8 @@
 // The checker against brute force, on random traces.
 #include <cstdint>
+#include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,133 +12,18 @@
 #include "assay/hazard.h"
 #include "assay/trace.h"
 
+#include "hazard/checker_state.h"
 #include "hazard/oracle_for_test.h"
+#include "hazard/trace_maker_for_test.h"
+#include "support/trace_text.h"
 
 namespace assay::hazard {
 namespace {
 
-using trace::BufferId;
 using trace::Event;
-using trace::KernelId;
-
-constexpr uint64_t kBufferBytes = 12;
-constexpr size_t kMaxDispatches = 8;
-
-// Reads small numbers from a recipe; past its end, zeros.
-class Recipe {
- public:
-  explicit Recipe(const std::vector<uint8_t>& bytes) : bytes_(bytes) {}
-  uint64_t Below(uint64_t limit) { return at_ < bytes_.size() ? bytes_[at_++] % limit : 0; }
-  bool AtEnd() const { return at_ >= bytes_.size(); }
-
- private:
-  const std::vector<uint8_t>& bytes_;
-  size_t at_ = 0;
-};
-
-trace::BufferAccess MakeAccess(Recipe& recipe, uint64_t buffer_count) {
-  constexpr Access kAccesses[] = {Access::kRead, Access::kWrite, Access::kReadWrite};
-  trace::BufferAccess access;
-  access.buffer = BufferId(recipe.Below(buffer_count));
-  access.access = kAccesses[recipe.Below(3)];
-  access.range.begin = recipe.Below(kBufferBytes);
-  access.range.end = access.range.begin + recipe.Below(6);
-  access.exact = recipe.Below(4) != 3;
-  return access;
-}
-
-// Makes a trace out of any numbers: one recipe an event.
-class TraceMaker {
- public:
-  TraceMaker() {
-    MakeBuffer("");
-    MakeBuffer("");
-    MakeBuffer("00ff");
-    events_.push_back(trace::KernelEvent{.kernel = KernelId(0),
-                                         .name = "k",
-                                         .digest = "00",
-                                         .workgroup = {},
-                                         .spec = "",
-                                         .shared_bytes = 0});
-  }
-
-  void Add(const std::vector<uint8_t>& bytes) {
-    Recipe recipe(bytes);
-    const uint64_t what = recipe.Below(16);
-    if (open_) {
-      AddInside(what, recipe);
-    } else {
-      AddOutside(what, recipe);
-    }
-  }
-  std::vector<Event> Finish() {
-    if (open_) events_.push_back(trace::CommitEvent{});
-    open_ = false;
-    return events_;
-  }
-
- private:
-  void MakeBuffer(const std::string& digest) {
-    events_.push_back(trace::BufferEvent{.buffer = BufferId(buffer_count_++),
-                                         .size_bytes = kBufferBytes,
-                                         .kind = BufferKind::kScratch,
-                                         .label = "",
-                                         .digest = digest});
-  }
-
-  void AddInside(uint64_t what, Recipe& recipe) {
-    if (what >= 14 || dispatches_ == kMaxDispatches) {
-      events_.push_back(trace::CommitEvent{});
-      open_ = false;
-    } else if (what >= 11) {
-      events_.push_back(trace::BarrierEvent{});
-    } else {
-      trace::DispatchEvent dispatch;
-      if (what != 10) {
-        do {
-          dispatch.accesses.push_back(MakeAccess(recipe, buffer_count_));
-        } while (!recipe.AtEnd() && dispatch.accesses.size() < 4);
-      }
-      events_.push_back(dispatch);
-      ++dispatches_;
-    }
-  }
-
-  void AddOutside(uint64_t what, Recipe& recipe) {
-    if (what < 9) {
-      events_.push_back(trace::BeginEvent{});
-      open_ = true;
-      dispatches_ = 0;
-    } else if (what == 9) {
-      events_.push_back(trace::WaitEvent{});
-    } else if (what < 12) {
-      const trace::BufferAccess access = MakeAccess(recipe, buffer_count_);
-      events_.push_back(trace::HostReadEvent{access.buffer, access.range});
-    } else if (what < 14) {
-      const trace::BufferAccess access = MakeAccess(recipe, buffer_count_);
-      events_.push_back(trace::HostWriteEvent{access.buffer, access.range});
-    } else if (what == 14) {
-      events_.push_back(trace::FreeEvent{BufferId(recipe.Below(buffer_count_))});
-    } else {
-      MakeBuffer("");
-    }
-  }
-
-  std::vector<Event> events_;
-  uint64_t buffer_count_ = 0;
-  bool open_ = false;
-  size_t dispatches_ = 0;
-};
-
-std::vector<Event> MakeTrace(const std::vector<std::vector<uint8_t>>& recipes) {
-  TraceMaker maker;
-  for (const std::vector<uint8_t>& recipe : recipes) maker.Add(recipe);
-  return maker.Finish();
-}
 
 // Leaves out the event at `skip`, whose line number is kept free.
-Report CheckEvents(const std::vector<Event>& events, size_t skip = SIZE_MAX) {
-  Checker checker({});
+Report Feed(Checker& checker, const std::vector<Event>& events, size_t skip = SIZE_MAX) {
   for (size_t i = 0; i < events.size(); ++i) {
     if (i == skip) continue;
     const Status status = checker.Add(events[i], i + 1);
@@ -145,13 +32,53 @@ Report CheckEvents(const std::vector<Event>& events, size_t skip = SIZE_MAX) {
   return checker.Finish();
 }
 
-std::string Listing(const std::vector<Event>& events) {
-  std::string text;
-  for (size_t i = 0; i < events.size(); ++i) {
-    text += std::to_string(i + 1) + "  " + trace::FormatEvent(events[i]) + "\n";
-  }
-  return text;
+Report CheckEvents(const std::vector<Event>& events, size_t skip = SIZE_MAX) {
+  Checker checker({});
+  return Feed(checker, events, skip);
 }
+
+// Findings about the host's accesses, byte by byte, without the dispatch that is named.
+PlainReport WithHostFindingsByByte(const PlainReport& report) {
+  PlainReport plain = report;
+  std::set<PlainFinding> bytes;
+  std::erase_if(plain.findings, [&bytes](const PlainFinding& finding) {
+    if (CategoryOf(finding.rule) != Category::kHost) return false;
+    for (uint64_t x = finding.begin; x < finding.end; ++x) {
+      PlainFinding byte = finding;
+      byte.first_line = 0;
+      byte.begin = x;
+      byte.end = x + 1;
+      bytes.insert(byte);
+    }
+    return true;
+  });
+  plain.findings.insert(bytes.begin(), bytes.end());
+  return plain;
+}
+
+std::vector<std::vector<uint8_t>> RandomRecipes(std::mt19937_64& engine) {
+  std::vector<std::vector<uint8_t>> recipes(5 + engine() % 60);
+  for (std::vector<uint8_t>& recipe : recipes) {
+    recipe.resize(1 + engine() % 20);
+    for (uint8_t& byte : recipe) byte = static_cast<uint8_t>(engine());
+  }
+  return recipes;
+}
+
+}  // namespace
+
+class CheckerTestPeer {
+ public:
+  // A checker that forgets as early as it may.
+  static std::unique_ptr<Checker> MakeForgetful() {
+    auto checker = std::make_unique<Checker>(Options{});
+    checker->state_ = std::make_unique<Checker::State>(
+        Options{}, CheckerLimits{.ranges_kept_apart = 0, .dispatches_kept = 0});
+    return checker;
+  }
+};
+
+namespace {
 
 RC_GTEST_PROP(Oracle, H1_H2_H3_CheckerAgreesWithBruteForce,
               (const std::vector<std::vector<uint8_t>>& recipes)) {
@@ -168,16 +95,87 @@ RC_GTEST_PROP(Oracle, H1_H2_H3_CheckerAgreesWithBruteForce,
 // The same on many more traces, and longer ones, than a property tries.
 TEST(Oracle, H1_H2_H3_CheckerAgreesWithBruteForceOnThousandsOfTraces) {
   std::mt19937_64 engine(1);
-  for (int round = 0; round < 2000; ++round) {
-    std::vector<std::vector<uint8_t>> recipes(5 + engine() % 60);
-    for (std::vector<uint8_t>& recipe : recipes) {
-      recipe.resize(1 + engine() % 20);
-      for (uint8_t& byte : recipe) byte = static_cast<uint8_t>(engine());
-    }
-    const std::vector<Event> events = MakeTrace(recipes);
+  for (int round = 0; round < 1000; ++round) {
+    const std::vector<Event> events = MakeTrace(RandomRecipes(engine));
     const PlainReport expected = OracleCheck(events);
     const PlainReport actual = ToPlain(CheckEvents(events));
     ASSERT_EQ(actual, expected) << "round " << round << "\n" << Listing(events);
+  }
+}
+
+// Joining old ranges and forgetting old dispatches changes nothing but which dispatch the rules of
+// the host name.
+TEST(Oracle, H4_ForgettingEarlyLosesNoFinding) {
+  std::mt19937_64 engine(2);
+  for (int round = 0; round < 1000; ++round) {
+    const std::vector<Event> events = MakeTrace(RandomRecipes(engine));
+    const PlainReport expected = ToPlain(CheckEvents(events));
+    const std::unique_ptr<Checker> forgetful = CheckerTestPeer::MakeForgetful();
+    const Report report = Feed(*forgetful, events);
+    for (const Finding& finding : report.findings) {
+      ASSERT_NE(finding.second.line, 0U);
+      ASSERT_EQ(finding.first.line == 0, finding.rule == Rule::kOutOfBounds);
+    }
+    ASSERT_EQ(WithHostFindingsByByte(ToPlain(report)), WithHostFindingsByByte(expected))
+        << "round " << round << "\n"
+        << Listing(events);
+  }
+}
+
+// Neighbours of which the host rules say different things: written perhaps, read, written, and each
+// of them last.
+TEST(Oracle, H4_JoinedRangesAgreeOnEveryHostRule) {
+  using trace::BufferAccess;
+  const std::vector<BufferAccess> uses = {{Access::kRead, trace::BufferId(0), {}, false},
+                                          {Access::kRead, trace::BufferId(0), {}, true},
+                                          {Access::kWrite, trace::BufferId(0), {}, false},
+                                          {Access::kWrite, trace::BufferId(0), {}, true}};
+  std::vector<Event> events = {trace::BufferEvent{.buffer = trace::BufferId(0),
+                                                  .size_bytes = 64,
+                                                  .kind = BufferKind::kOther,
+                                                  .label = "",
+                                                  .digest = "00"}};
+  uint64_t at = 0;
+  const auto dispatch = [&](BufferAccess access) {
+    events.push_back(trace::BeginEvent{});
+    access.range = {at, at + 1};
+    trace::DispatchEvent event;
+    event.accesses = {access};
+    events.push_back(event);
+    events.push_back(trace::CommitEvent{});
+  };
+  for (const BufferAccess& a : uses) {
+    for (const BufferAccess& b : uses) {
+      dispatch(a);
+      ++at;
+      dispatch(b);
+      ++at;
+    }
+  }
+  at = 40;
+  dispatch(uses[1]);
+  events.push_back(trace::HostReadEvent{trace::BufferId(0), {0, 64}});
+  events.push_back(trace::HostWriteEvent{trace::BufferId(0), {0, 64}});
+  const std::unique_ptr<Checker> forgetful = CheckerTestPeer::MakeForgetful();
+  const PlainReport report = ToPlain(Feed(*forgetful, events));
+  EXPECT_LT(report.findings.size(), ToPlain(CheckEvents(events)).findings.size());
+  EXPECT_EQ(WithHostFindingsByByte(report), WithHostFindingsByByte(OracleCheck(events)));
+}
+
+TEST(Oracle, H1_ATraceReadFromTextGivesTheSameReport) {
+  std::mt19937_64 engine(3);
+  for (int round = 0; round < 200; ++round) {
+    const std::vector<Event> events = MakeTrace(RandomRecipes(engine));
+    const std::string text = assay::testing::TextOf(trace::kCurrentVersion, events);
+    Result<Report> read = CheckTraceText(text, "t", {});
+    ASSERT_TRUE(read.has_value()) << read.error().ToString();
+    // The first event stands in line 2.
+    std::vector<Event> shifted = events;
+    shifted.insert(shifted.begin(), trace::MetaEvent{.key = "k", .value = "v"});
+    Report direct = CheckEvents(shifted);
+    direct.name = "t";
+    direct.version = trace::kCurrentVersion;
+    ASSERT_EQ(FormatJson(*read, {}), FormatJson(direct, {}));
   }
 }
 

@@ -156,7 +156,7 @@ void OrderTracker::Dispatch(std::span<const TrackedAccess> accesses, bool alone,
     }
   }
   for (const TrackedAccess& access : accesses) {
-    BufferTable::JoinOld(*access.bytes, timeline_);
+    buffers_->JoinOld(*access.bytes, timeline_);
   }
   touching_.push_back(timeline_.now);
   Touched();
