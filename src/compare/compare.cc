@@ -50,8 +50,14 @@ class Comparison {
   Status Judge() {
     ASSAY_ASSIGN_OR_RETURN(const BothWhole whole, CheckBothWhole(a_, b_));
     std::string reasons;
-    CheckProves(a_, whole.a, &reasons);
-    if (!whole.same_bytes) CheckProves(b_, whole.b, &reasons);
+    if (whole.same_bytes) {
+      // A right end line seals any text; only what the reader takes is a trace.
+      AddReason(WhyRefused(a_), &reasons);
+      if (reasons.empty() && !whole.a) reasons = Changed(a_);
+    } else {
+      CheckProves(a_, whole.a, &reasons);
+      CheckProves(b_, whole.b, &reasons);
+    }
     if (!reasons.empty()) {
       Refuse(std::move(reasons));
       return {};
@@ -84,10 +90,14 @@ class Comparison {
     if (facts && !facts->maybe_refused) return;
     std::optional<std::string> why = WhyRefused(input);
     if (!why && !facts) {
-      // The quick check refuses nothing that the reader takes, unless the file changed meanwhile.
-      why = fmt::format("\"{}\" changed while it was read.", input.name());
+      why = Changed(input);
     }
     AddReason(why, reasons);
+  }
+
+  // The quick check refuses nothing that the reader takes, unless the file changed meanwhile.
+  static std::string Changed(const Input& input) {
+    return fmt::format("\"{}\" changed while it was read.", input.name());
   }
 
   static void AddReason(const std::optional<std::string>& why, std::string* reasons) {

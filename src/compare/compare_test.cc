@@ -123,6 +123,48 @@ TEST(CompareTest, C1_TornAndTrailingTextIsRefused) {
   }
 }
 
+TEST(CompareTest, C1_SealedTextThatIsNoTraceIsRefused) {
+  const LineList program = Program();
+  const auto with = [&program](std::string_view beginning, const std::string& line) {
+    return Replaced(program, beginning, line);
+  };
+  const auto plus = [&program](const std::string& line) {
+    LineList lines = program;
+    lines.push_back(line);
+    return lines;
+  };
+  LineList windows = program, twice = program;
+  for (std::string& line : windows) line += '\r';
+  twice.push_back("assay-trace 2");
+  twice.insert(twice.end(), program.begin(), program.end());
+  LineList no_begin = program, no_commit = program;
+  no_begin.erase(no_begin.begin() + static_cast<ptrdiff_t>(LineOf(program, "begin")));
+  no_commit.erase(no_commit.begin() + static_cast<ptrdiff_t>(LineOf(program, "commit")));
+  const LineList cases[] = {
+      {"hello world"},
+      {std::string("\0\xff", 2)},
+      windows,
+      twice,
+      no_begin,
+      no_commit,
+      with("read #1", "read #9[0,64)"),
+      with("read #1", "read #?[0,64)"),
+      with("buffer #2", "buffer #1 size=1024 kind=scratch"),
+      plus("begin"),
+      plus("submit q1"),
+      plus("Refused off-thread: 2"),
+      plus("refused  off-thread: 2"),
+      plus(" refused off-thread: 2"),
+      plus("refused off-thread: 0"),
+      plus(""),
+  };
+  for (const LineList& lines : cases) {
+    const Report report = CompareLines(lines, lines);
+    EXPECT_EQ(report.verdict, Verdict::kRefused) << lines.back();
+    EXPECT_THAT(report.reason, HasSubstr("\"A\", line ")) << lines.back();
+  }
+}
+
 TEST(CompareTest, C1_RefusedBuffersAreNoProof) {
   LineList lines = Program();
   lines.push_back("refused off-thread: 2");
@@ -182,6 +224,18 @@ TEST(CompareTest, PlainAndCompressedFilesAreOneText) {
 TEST(CompareTest, StopEndsTheComparison) {
   const std::string text = Seal(Program());
   const Report report = CompareTraceTexts(text, text, {.stop = [] { return true; }});
+  EXPECT_EQ(report.verdict, Verdict::kRefused);
+  EXPECT_THAT(report.reason, HasSubstr("stopped"));
+}
+
+TEST(CompareTest, StopEndsTheCheckOfTheLines) {
+  // Counts how often a comparison asks; the last time it asks it is checking lines.
+  const std::string text = Seal(Program());
+  int asked = 0;
+  EXPECT_EQ(CompareTraceTexts(text, text, {.stop = [&] { return ++asked < 0; }}).verdict,
+            Verdict::kIdentical);
+  const Report report =
+      CompareTraceTexts(text, text, {.stop = [&, left = asked]() mutable { return --left == 0; }});
   EXPECT_EQ(report.verdict, Verdict::kRefused);
   EXPECT_THAT(report.reason, HasSubstr("stopped"));
 }

@@ -28,8 +28,9 @@ class Input final {
   // The text from its beginning, decompressed. Reading fails with kCancelled once the stop function
   // says so.
   Result<std::unique_ptr<trace::Source>> OpenText() const;
-  // The same text, checked line by line.
+  // The same text, checked line by line. Whoever reads it asks stopped() now and then.
   Result<std::unique_ptr<trace::TraceReader>> OpenReader() const;
+  bool stopped() const { return stop_ && stop_(); }
 
  private:
   Input(std::string name, std::string_view bytes, bool is_file, const std::function<bool()>& stop)

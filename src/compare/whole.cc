@@ -19,6 +19,9 @@ constexpr size_t kEdgeBytes = 4096;
 // Two of them stay in the second-level cache while they are compared, digested and counted.
 constexpr size_t kBlockBytes = size_t{256} << 10;
 
+// The stop function is asked once in so many lines, a power of two.
+constexpr uint64_t kLinesBetweenStops = 4096;
+
 constexpr std::string_view kRefusedWord = "refused ";
 
 class BlockReader {
@@ -145,7 +148,8 @@ Result<BothWhole> CheckBothWhole(const Input& a, const Input& b) {
 std::optional<std::string> WhyRefused(const Input& input) {
   auto reader = input.OpenReader();
   if (!reader) return reader.error().ToString();
-  for (;;) {
+  for (uint64_t lines = 0;; ++lines) {
+    if (lines % kLinesBetweenStops == 0 && input.stopped()) return "The comparison was stopped.";
     const auto event = (*reader)->Next();
     if (!event) return event.error().ToString();
     if (!event->has_value()) break;
