@@ -23,6 +23,7 @@ std::vector<Flag> EngineFlags::Flags() {
        .placeholder = "FILE",
        .help = "The model, a GGUF file of the architecture qwen3 or qwen3moe. Without it the "
                "built-in one is used, which recites old tales and knows nothing else.",
+       .given = &model_given,
        .show_default = false,
        .group = group},
       {.names = "--loaders",
@@ -82,12 +83,12 @@ llm::DecoderOptions EngineFlags::decoder_options() const {
 }
 
 Result<std::shared_ptr<const gguf::File>> OpenModel(const EngineFlags& flags) {
-  if (!flags.model.empty()) return gguf::File::Open(flags.model);
+  if (flags.model_given) return gguf::File::Open(flags.model);
   return gguf::File::FromMemory(EmbeddedModel(), std::string(kEmbeddedModelName));
 }
 
 Result<std::string> ModelDigest(const EngineFlags& flags) {
-  if (flags.model.empty()) return HexDigest(EmbeddedModel());
+  if (!flags.model_given) return HexDigest(EmbeddedModel());
   ASSAY_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(flags.model));
   return HexDigest(file.bytes());
 }

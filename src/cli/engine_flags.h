@@ -18,7 +18,8 @@ namespace assay::cli {
 
 // Values of the flags; the defaults stand when a flag is absent.
 struct EngineFlags {
-  std::string model;  // Empty: the built-in one.
+  std::string model;
+  bool model_given = false;  // Without it the built-in model is used.
   int64_t threads = 0;
   int64_t loaders = 0;
   int64_t context = 0;

@@ -1,13 +1,18 @@
 #include "cli/evidence.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -33,32 +38,14 @@ std::string TraceName(int64_t depth, bool compressed) {
   return fmt::format("depth-{}.trace{}", depth, compressed ? ".zst" : "");
 }
 
-// True for the names that a recording gives to its files, unfinished ones included.
+// True for the names that a recording gives to its files.
 bool IsEvidenceName(std::string_view name) {
-  name = name.substr(0, name.find(".partial-"));
   if (name == kManifestName || name == kIdsName) return true;
   if (name.ends_with(".zst")) name.remove_suffix(4);
   if (!name.starts_with("depth-") || !name.ends_with(".trace")) return false;
   name.remove_prefix(6);
   name.remove_suffix(6);
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-Status RemoveOldEvidence(const std::string& folder) {
-  std::error_code failure;
-  // Without its manifest the folder counts as unfinished from the first removal on.
-  fs::remove(Join(folder, kManifestName), failure);
-  std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(folder, failure)) {
-    if (IsEvidenceName(entry.path().filename().string())) old.push_back(entry.path());
-  }
-  for (const fs::path& path : old) {
-    if (!failure) fs::remove(path, failure);
-  }
-  if (!failure) return {};
-  return Fail(
-      ErrorCode::kIo, folder,
-      fmt::format("Cannot remove the older evidence in \"{}\": {}.", folder, failure.message()));
 }
 
 Result<EvidenceFile> Describe(const std::string& folder, const std::string& name) {
@@ -293,54 +280,128 @@ Result<std::vector<IdSequence>> ReadIds(const std::string& folder,
 
 }  // namespace
 
-Result<EvidenceWriter> EvidenceWriter::Create(const std::string& folder, bool replace) {
+namespace {
+
+// Refuses to take the place of anything but evidence.
+Status CheckReplaceable(const std::string& folder, bool replace) {
   std::error_code failure;
-  const bool made = fs::create_directory(folder, failure);
-  if (failure) {
+  if (!fs::exists(folder, failure)) return {};
+  const auto refuse = [&folder](std::string_view why) {
+    return Fail(ErrorCode::kInvalidArgument, folder,
+                fmt::format("The folder \"{}\" {}.", folder, why));
+  };
+  if (!fs::is_directory(folder, failure)) {
+    return Fail(ErrorCode::kInvalidArgument, folder,
+                fmt::format("\"{}\" exists and is not a folder; name another one.", folder));
+  }
+  const bool empty = fs::is_empty(folder, failure);
+  if (failure) return refuse(fmt::format("cannot be read: {}", failure.message()));
+  if (empty) return {};
+  if (!replace) {
+    return refuse("is not empty; name another one, or give --force to replace evidence in it");
+  }
+  for (const auto& entry : fs::directory_iterator(folder, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (IsEvidenceName(name)) continue;
+    return refuse(fmt::format(
+        "holds \"{}\", which is no part of evidence; nothing was replaced. Name another one",
+        name));
+  }
+  const auto manifest = ReadManifest(folder);
+  if (!manifest) {
+    return refuse(fmt::format("is not evidence that could be replaced ({}); name another one",
+                              manifest.error().message()));
+  }
+  return {};
+}
+
+Result<std::string> MakeWorkFolder(const std::string& folder) {
+  constexpr int kTries = 1000;
+  int error_number = 0;
+  for (int i = 0; i < kTries; ++i) {
+    std::string work = fmt::format("{}.partial-{}-{}", folder, ::getpid(), i);
+    if (::mkdir(work.c_str(), 0777) == 0) return work;
+    error_number = errno;
+    if (error_number != EEXIST) break;
+  }
+  const std::string parent = fs::path(folder).parent_path().string();
+  std::error_code ignored;
+  if (!parent.empty() && !fs::exists(parent, ignored)) {
     return Fail(ErrorCode::kIo, folder,
-                fmt::format("Cannot make the folder \"{}\": {}.", folder, failure.message()));
+                fmt::format("The folder \"{}\", in which \"{}\" is to be made, does not exist.",
+                            parent, folder));
   }
-  if (!made) {
-    const bool empty = fs::is_empty(folder, failure);
-    if (failure) {
-      return Fail(ErrorCode::kIo, folder,
-                  fmt::format("Cannot read the folder \"{}\": {}.", folder, failure.message()));
-    }
-    if (!empty && !replace) {
-      return Fail(ErrorCode::kInvalidArgument, folder,
-                  fmt::format("The folder \"{}\" is not empty; name another one, or ask for its "
-                              "evidence to be replaced.",
-                              folder));
-    }
-    if (!empty) ASSAY_TRY(RemoveOldEvidence(folder));
+  return Fail(ErrorCode::kIo, folder,
+              fmt::format("Cannot make a folder beside \"{}\": {}.", folder,
+                          std::system_category().message(error_number)));
+}
+
+}  // namespace
+
+Result<EvidenceWriter> EvidenceWriter::Create(const std::string& folder, bool replace) {
+  // Without a trailing slash, so that the folder beside it is beside it.
+  fs::path path = fs::path(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code ignored;
+  // A link stays a link: what it points to is replaced.
+  const bool dots = path.filename() == "." || path.filename() == "..";
+  if ((dots || fs::is_symlink(path, ignored)) && fs::exists(path, ignored)) {
+    path = fs::canonical(path, ignored);
   }
-  return EvidenceWriter(folder, made);
+  const std::string target = path.string();
+  ASSAY_TRY(CheckReplaceable(target, replace));
+  ASSAY_ASSIGN_OR_RETURN(std::string work, MakeWorkFolder(target));
+  return EvidenceWriter(target, std::move(work), replace);
 }
 
 EvidenceWriter::EvidenceWriter(EvidenceWriter&& other) noexcept
     : folder_(std::move(other.folder_)),
-      made_folder_(other.made_folder_),
-      abandoned_(std::exchange(other.abandoned_, false)),
+      work_folder_(std::exchange(other.work_folder_, {})),
+      replace_(other.replace_),
       traces_(std::move(other.traces_)) {}
 
 EvidenceWriter::~EvidenceWriter() {
-  if (!abandoned_) return;
-  // The manifest is the last thing that Finish() writes; there is none yet.
+  if (work_folder_.empty()) return;
   std::error_code ignored;
-  fs::remove(Join(folder_, kIdsName), ignored);
-  for (const auto& [depth, name] : traces_) fs::remove(Join(folder_, name), ignored);
-  if (made_folder_) fs::remove(folder_, ignored);  // Only when it is empty.
+  fs::remove_all(work_folder_, ignored);
 }
 
 std::string EvidenceWriter::TracePath(int64_t depth, bool compressed) {
-  return Join(folder_, traces_[depth] = TraceName(depth, compressed));
+  return Join(work_folder_, traces_[depth] = TraceName(depth, compressed));
+}
+
+std::string EvidenceWriter::FinalTracePath(int64_t depth) const {
+  return Join(folder_, traces_.at(depth));
+}
+
+Status EvidenceWriter::MoveIntoPlace() {
+  // Takes the place of nothing or of an empty folder.
+  if (::rename(work_folder_.c_str(), folder_.c_str()) == 0) {
+    work_folder_.clear();
+    return {};
+  }
+  int error_number = errno;
+  if (error_number == ENOTEMPTY || error_number == EEXIST) {
+    ASSAY_TRY(CheckReplaceable(folder_, replace_));
+    if (::renameat2(AT_FDCWD, work_folder_.c_str(), AT_FDCWD, folder_.c_str(), RENAME_EXCHANGE) ==
+        0) {
+      // The older evidence now lies in the folder beside it, which the destructor removes.
+      return {};
+    }
+    error_number = errno;
+  }
+  return Fail(
+      ErrorCode::kIo, folder_,
+      fmt::format("Cannot move the finished recording to \"{}\": {}. What stood there before "
+                  "is unchanged.",
+                  folder_, std::system_category().message(error_number)));
 }
 
 Status EvidenceWriter::Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences) {
   EvidenceManifest manifest{.facts = facts, .depths = {}, .files = {}};
   for (const auto& [depth, name] : traces_) {
     manifest.depths.push_back(depth);
-    ASSAY_ASSIGN_OR_RETURN(EvidenceFile file, Describe(folder_, name));
+    ASSAY_ASSIGN_OR_RETURN(EvidenceFile file, Describe(work_folder_, name));
     manifest.files.push_back(std::move(file));
   }
   std::vector<IdSequence> sorted(sequences.begin(), sequences.end());
@@ -351,12 +412,11 @@ Status EvidenceWriter::Finish(const EvidenceFacts& facts, std::span<const IdSequ
                             "depth needs one of both.",
                             folder_, sorted.size(), manifest.depths.size()));
   }
-  ASSAY_TRY(WriteFile(Join(folder_, kIdsName), FormatIds(sorted)));
-  ASSAY_ASSIGN_OR_RETURN(EvidenceFile ids, Describe(folder_, std::string(kIdsName)));
+  ASSAY_TRY(WriteFile(Join(work_folder_, kIdsName), FormatIds(sorted)));
+  ASSAY_ASSIGN_OR_RETURN(EvidenceFile ids, Describe(work_folder_, std::string(kIdsName)));
   manifest.files.push_back(std::move(ids));
-  ASSAY_TRY(WriteFile(Join(folder_, kManifestName), FormatManifest(manifest)));
-  abandoned_ = false;
-  return {};
+  ASSAY_TRY(WriteFile(Join(work_folder_, kManifestName), FormatManifest(manifest)));
+  return MoveIntoPlace();
 }
 
 Result<EvidenceFolder> EvidenceFolder::Open(const std::string& folder) {

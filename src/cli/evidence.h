@@ -50,36 +50,42 @@ struct EvidenceManifest {
   std::vector<EvidenceFile> files;
 };
 
-// Writes one folder. Without Finish(), destruction removes what Add...() and TracePath() named, and
-// the folder too when Create() made it, so that a failure or Ctrl-C leaves nothing behind. One
-// thread.
+// Writes one folder, whole or not at all. Everything goes into a folder of its own beside the
+// target
+// (`<folder>.partial-<pid>-<n>`), which Finish() moves to the name in one step; until then what
+// stands under the name is untouched. Destruction without Finish() removes the folder beside it, so
+// that a failure or Ctrl-C leaves nothing behind. One thread.
 //
 //   auto writer = EvidenceWriter::Create(folder, /*replace=*/false);
 //   ... a TraceWriter on writer->TracePath(0), closed; one on writer->TracePath(600), closed ...
 //   ASSAY_TRY(writer->Finish(facts, sequences));
 class EvidenceWriter final {
  public:
-  // Makes the folder; its parent must exist. Errors: kInvalidArgument when it exists and is not
-  // empty, unless `replace`: then the evidence in it (nothing else) is removed first, its manifest
-  // before all. kIo.
+  // The parent of `folder` must exist. Errors: kInvalidArgument when the folder exists and is not
+  // empty, unless `replace`, which takes the place of evidence and of nothing else: the folder must
+  // then have a readable manifest and hold no file that is not evidence. kIo.
   static Result<EvidenceWriter> Create(const std::string& folder, bool replace);
   EvidenceWriter(EvidenceWriter&& other) noexcept;
   EvidenceWriter& operator=(EvidenceWriter&&) = delete;
   ~EvidenceWriter();
 
-  // Where the trace of `depth` goes; each depth once. `compressed` adds `.zst`.
+  // Where to write the trace of `depth`; each depth once. `compressed` adds `.zst`.
   std::string TracePath(int64_t depth, bool compressed = false);
-  // Writes ids.json, takes the digest of every file, and writes the manifest. Errors: kNotFound
-  // when a trace that TracePath() named is not there; kIo.
+  // Where that trace lies after Finish().
+  std::string FinalTracePath(int64_t depth) const;
+  // Writes ids.json, takes the digest of every file, writes the manifest, and moves the folder to
+  // its name. Errors: kNotFound when a trace that TracePath() named is not there; as Create() when
+  // somebody else filled the folder meanwhile; kIo.
   Status Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences);
 
  private:
-  EvidenceWriter(std::string folder, bool made_folder)
-      : folder_(std::move(folder)), made_folder_(made_folder) {}
+  EvidenceWriter(std::string folder, std::string work_folder, bool replace)
+      : folder_(std::move(folder)), work_folder_(std::move(work_folder)), replace_(replace) {}
+  Status MoveIntoPlace();
 
   std::string folder_;
-  bool made_folder_ = false;
-  bool abandoned_ = true;                  // False once finished or moved from.
+  std::string work_folder_;  // Empty once finished or moved from.
+  bool replace_ = false;
   std::map<int64_t, std::string> traces_;  // Depth to file name.
 };
 

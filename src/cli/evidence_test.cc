@@ -35,6 +35,11 @@ class EvidenceTest : public testing::Test {
     }
     return names;
   }
+  // Entries beside the folder, itself included.
+  size_t Siblings() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(dir_), fs::directory_iterator()));
+  }
   // A whole folder of two depths.
   void Record(bool replace = false) const {
     EvidenceWriter writer = EvidenceWriter::Create(folder_, replace).value();
@@ -110,17 +115,64 @@ TEST_F(EvidenceTest, UnfinishedRecordingKeepsAFolderThatWasThere) {
 
 TEST_F(EvidenceTest, FolderInUseIsReplacedOnlyOnRequest) {
   Record();
-  ASSERT_TRUE(WriteFile(In("notes.txt"), "mine"));
-  ASSERT_TRUE(WriteFile(In("depth-7.trace"), "old"));
   const auto refused = EvidenceWriter::Create(folder_, false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message(), HasSubstr("give --force"));
+  Record(/*replace=*/true);
   EXPECT_TRUE(EvidenceFolder::Open(folder_));
+  EXPECT_EQ(Siblings(), 1U);
+}
+
+TEST_F(EvidenceTest, OldEvidenceStaysUntilTheNewIsWhole) {
+  Record();
   {
-    const EvidenceWriter writer = EvidenceWriter::Create(folder_, true).value();
-    EXPECT_THAT(Files(), ElementsAre("notes.txt"));
+    EvidenceWriter writer = EvidenceWriter::Create(folder_, true).value();
+    ASSERT_TRUE(WriteFile(writer.TracePath(7), "seven"));
+    EXPECT_TRUE(EvidenceFolder::Open(folder_));
   }
-  EXPECT_THAT(Files(), ElementsAre("notes.txt"));
+  EXPECT_TRUE(EvidenceFolder::Open(folder_));
+  EXPECT_EQ(Siblings(), 1U);
+}
+
+TEST_F(EvidenceTest, ReplacingTakesOldTracesAway) {
+  Record();
+  EvidenceWriter writer = EvidenceWriter::Create(folder_ + "/", true).value();
+  ASSERT_TRUE(WriteFile(writer.TracePath(7), "seven"));
+  ASSERT_TRUE(writer.Finish(facts_, std::vector<IdSequence>{{7, {1, 2, 3}}}));
+  EXPECT_EQ(writer.FinalTracePath(7), In("depth-7.trace"));
+  EXPECT_THAT(Files(), UnorderedElementsAre("depth-7.trace", "ids.json", "manifest.json"));
+}
+
+TEST_F(EvidenceTest, ForeignFilesAreNeverReplaced) {
+  Record();
+  ASSERT_TRUE(WriteFile(In("notes.txt"), "mine"));
+  EXPECT_THAT(EvidenceWriter::Create(folder_, true).error().message(), HasSubstr("notes.txt"));
+  fs::remove(In("notes.txt"));
+  ASSERT_TRUE(WriteFile(In("manifest.json"), "{\"name\":\"a web page\"}"));
+  EXPECT_THAT(EvidenceWriter::Create(folder_, true).error().message(),
+              HasSubstr("is not evidence that could be replaced"));
+  EXPECT_EQ(ReadFile(In("manifest.json")).value(), "{\"name\":\"a web page\"}");
+  fs::remove_all(folder_);
+  ASSERT_TRUE(WriteFile(folder_, "a file"));
+  EXPECT_THAT(EvidenceWriter::Create(folder_, true).error().message(), HasSubstr("not a folder"));
+}
+
+TEST_F(EvidenceTest, TwoWritersDoNotMix) {
+  EvidenceWriter a = EvidenceWriter::Create(folder_, false).value();
+  EvidenceWriter b = EvidenceWriter::Create(folder_, false).value();
+  ASSERT_NE(a.TracePath(0), b.TracePath(0));
+  ASSERT_TRUE(WriteFile(a.TracePath(0), "a"));
+  ASSERT_TRUE(WriteFile(b.TracePath(0), "b"));
+  const std::vector<IdSequence> ids = {{0, {1, 2, 3}}};
+  ASSERT_TRUE(a.Finish(facts_, ids));
+  EXPECT_EQ(b.Finish(facts_, ids).error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ReadFile(In("depth-0.trace")).value(), "a");
+}
+
+TEST_F(EvidenceTest, MissingParentIsNamed) {
+  EXPECT_THAT(EvidenceWriter::Create(folder_ + "/x/y", false).error().message(),
+              HasSubstr(folder_ + "/x\", in which"));
 }
 
 TEST_F(EvidenceTest, MissingTraceOrIdsFailTheRecording) {
@@ -160,7 +212,8 @@ TEST_F(EvidenceTest, ManifestMustSayCompleteLast) {
   Record();
   Replace("manifest.json", ",\n  \"complete\": true", "");
   EXPECT_THAT(OpenError().message(), HasSubstr("\"complete\": true"));
-  Record(true);
+  fs::remove_all(folder_);
+  Record();
   Replace("manifest.json", "\"complete\": true", "\"complete\": false");
   EXPECT_THAT(OpenError().message(), HasSubstr("\"complete\": true"));
 }
@@ -185,7 +238,8 @@ TEST_F(EvidenceTest, ManifestMustListExactlyItsFiles) {
       {"\"threads\": \"2\"", "\"threads\": 2", "command_options"},
   };
   for (const auto& each : cases) {
-    Record(true);
+    fs::remove_all(folder_);
+    Record();
     Replace("manifest.json", each.from, each.to);
     EXPECT_THAT(OpenError().message(), HasSubstr(each.message)) << each.to;
   }

@@ -190,6 +190,9 @@ TEST_F(RunCommandTest, RefusesBadModels) {
   EXPECT_THAT(err(), HasSubstr("none.gguf"));
   EXPECT_EQ(Run({"-m", folder_.string(), "-p", "a"}), 2);
   ExpectOneErrorLine(err());
+  // A script's unset variable must not turn into the built-in model.
+  EXPECT_EQ(Run({"-m", "", "-p", "a"}), 2);
+  ExpectOneErrorLine(err());
 }
 
 TEST_F(RunCommandTest, StopsOnASignalWithTheTextSoFar) {

@@ -22,7 +22,7 @@ const std::atomic<int>& CatchStopSignals() {
   // Not SA_RESTART: a blocking read or write returns, and its caller polls the flag.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigemptyset(&action.sa_mask);
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction inherited {};
     sigaction(number, nullptr, &inherited);
     // A background job of a shell without job control is started with SIGINT ignored; it stays so.

@@ -99,7 +99,7 @@ CommandSpec TraceCommand::Describe() {
        .group = recording});
   add({.names = "--force",
        .value = SwitchValue{&force_},
-       .help = "Replaces the evidence that is in the folder.",
+       .help = "Replaces the evidence that is in the folder, once the new recording is whole.",
        .group = recording});
   return spec;
 }
@@ -229,7 +229,8 @@ Result<int> TraceCommand::Run(Context& context) {
     }
     sequences.push_back(std::move(*sequence));
     if (!context.quiet()) {
-      context.Print(fmt::format("{}: {} steps at depth {}, ids {}\n", path, steps_, depth,
+      context.Print(fmt::format("{}: {} steps at depth {}, ids {}\n",
+                                evidence.FinalTracePath(depth), steps_, depth,
                                 fmt::join(sequences.back().ids, ",")));
       context.Flush();
     }
