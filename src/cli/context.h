@@ -45,7 +45,8 @@ class Context final {
     if (!quiet_) Diagnose("note", message);
   }
 
-  // True after Ctrl-C, SIGTERM or SIGHUP: long work polls it and returns an error of code kCancelled.
+  // True after Ctrl-C, SIGTERM or SIGHUP: long work polls it and returns an error of code
+  // kCancelled.
   bool cancelled() const { return stop_signal() != 0; }
   int stop_signal() const {
     return streams_.stop_signal == nullptr ? 0
