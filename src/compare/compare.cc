@@ -169,6 +169,8 @@ class Comparison {
     // Only the order of buffers that are declared alike and never used differs: by number, then.
     ASSAY_TRY(log_with(Pairing(names_a, names_b, PartnersByNumber(names_a, names_b)), alike));
     if (Counted()) return {};
+    ASSAY_TRY(FindOtherNumbers(names_a, names_b));
+    if (Counted()) return {};
     // Names that are declared twice or not at all can hide a difference; the reader refuses them.
     std::string reasons;
     for (const Input* input : {&a_, &b_}) AddReason(WhyRefused(*input), &reasons);
@@ -178,6 +180,25 @@ class Comparison {
     }
     Refuse(std::move(reasons));
     return {};
+  }
+
+  // Line by line the traces say the same of what their names stand for: only the numbers of the
+  // names differ, which their declarations show.
+  Status FindOtherNumbers(const Declarations& names_a, const Declarations& names_b) {
+    const Pairing pairing(names_a, names_b);
+    const AlikeNames alike(names_a, names_b, pairing);
+    const Names names{names_a, names_b, pairing};
+    DifferenceLog log(names, alike, options_.max_differences, &report_);
+    ASSAY_ASSIGN_OR_RETURN(LineFeed feed_a, LineFeed::Open(a_));
+    ASSAY_ASSIGN_OR_RETURN(LineFeed feed_b, LineFeed::Open(b_));
+    std::string_view line_a, line_b;
+    while (feed_a.Next(&line_a) && feed_b.Next(&line_b)) {
+      log.SameButForNumber(line_a, line_b);
+      feed_a.Release(line_a);
+      feed_b.Release(line_b);
+    }
+    ASSAY_TRY(feed_a.status());
+    return feed_b.status();
   }
 
   bool Counted() const {

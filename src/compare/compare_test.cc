@@ -536,6 +536,27 @@ TEST(CompareTest, C4_InsertedKernelDoesNotBlowUpTheRest) {
   EXPECT_EQ(report.counts.only_in_a, 0U);
 }
 
+TEST(CompareTest, C4_ExchangedNumbersOfKernelsAreTheDifference) {
+  LineList base = Program();
+  base.insert(base.begin() + 5, "kernel k1 name=move digest=bb workgroup=64,1,1");
+  base =
+      Replaced(base, "dispatch k0 grid=3", "dispatch k1 grid=3,1,1 args=0000 w#1[0,64) r#2[0,64)");
+  const LineList exchanged = Renamed(base, {{"k0", "k1"}, {"k1", "k0"}});
+  const Report report = CompareLines(base, exchanged);
+  EXPECT_EQ(report.verdict, Verdict::kDifferent);
+  EXPECT_EQ(report.counts.changed, 2U);
+  ASSERT_THAT(report.differences, SizeIs(2));
+  EXPECT_EQ(report.differences[0].field, "number");
+  EXPECT_EQ(report.differences[0].value_a, "k0");
+  EXPECT_EQ(report.differences[0].value_b, "k1");
+  EXPECT_EQ(report.differences[0].a.line, 6U);
+  EXPECT_EQ(report.differences[1].value_a, "k1");
+  EXPECT_EQ(report.differences[1].b.line, 7U);
+  // With other numbers of buffers besides, no renumbering excuses these either.
+  const LineList both = Renamed(exchanged, {{"#2", "#7"}});
+  EXPECT_EQ(CompareLines(base, both).counts.changed, 3U) << FormatText(CompareLines(base, both));
+}
+
 TEST(CompareTest, C4_ChangedDeclarationIsOneDifferenceHoweverOftenItIsUsed) {
   LineList lines = Program();
   for (int i = 0; i < 50; ++i) lines.push_back("read #0[0,8)");
@@ -691,6 +712,27 @@ TEST(CompareProperty, VerdictIsSymmetric) {
     const Report forward = CompareLines(a, b), backward = CompareLines(b, a);
     EXPECT_EQ(forward.verdict, backward.verdict);
     EXPECT_EQ(forward.differences.empty(), forward.verdict == Verdict::kIdentical);
+  });
+}
+
+// Whatever is done to the numbers: what is different has a difference to show.
+TEST(CompareProperty, C4_DifferentHasADifference) {
+  ForSeeds([](uint32_t seed) {
+    std::mt19937 rng(seed);
+    const LineList program = RandomProgram(seed, 10);
+    std::vector<uint32_t> numbers = {0, 1, 2, 3, 4, 5};
+    std::ranges::shuffle(numbers, rng);
+    std::vector<std::pair<std::string, std::string>> names;
+    for (uint32_t i = 0; i < numbers.size(); ++i) {
+      names.emplace_back(fmt::format("kernel k{}", i), fmt::format("kernel k{}", numbers[i]));
+      names.emplace_back(fmt::format("dispatch k{}", i), fmt::format("dispatch k{}", numbers[i]));
+    }
+    bool changed = false;
+    LineList edited = Renamed(program, names);
+    if (seed % 2 == 1) edited = RenumberInPlace(edited, &rng, &changed);
+    const Report report = CompareLines(program, edited);
+    EXPECT_EQ(report.verdict == Verdict::kDifferent, !report.differences.empty());
+    EXPECT_NE(report.verdict, Verdict::kRefused) << report.reason;
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace assay::compare {
 
 void PlaceTracker::Pass(std::string_view line) {
@@ -57,6 +59,26 @@ void DifferenceLog::Unlike(Lines a, Lines b) {
     Changed(a[i++], b[j++]);
   }
   only_up_to(a.size(), b.size());
+}
+
+void DifferenceLog::SameButForNumber(std::string_view line_a, std::string_view line_b) {
+  const bool declares = (IsBufferLine(line_a) && IsBufferLine(line_b)) ||
+                        (IsKernelLine(line_a) && IsKernelLine(line_b));
+  LineName name_a, name_b;
+  if (!declares || !LineNames(line_a).Next(&name_a) || !LineNames(line_b).Next(&name_b) ||
+      name_a.number == name_b.number) {
+    return Equal(Lines(&line_a, 1), Lines(&line_b, 1));
+  }
+  ++report_.counts.changed;
+  if (!Wanted()) return;
+  Difference& difference = report_.differences.emplace_back();
+  difference.kind = Difference::Kind::kChanged;
+  difference.a = place_a_.Take(line_a);
+  difference.b = place_b_.Take(line_b);
+  difference.field = "number";
+  const char mark = name_a.is_kernel ? 'k' : '#';
+  difference.value_a = fmt::format("{}{}", mark, name_a.number);
+  difference.value_b = fmt::format("{}{}", mark, name_b.number);
 }
 
 void DifferenceLog::OnlyInA(std::string_view line) {

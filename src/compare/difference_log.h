@@ -43,6 +43,8 @@ class DifferenceLog final : public DiffSink {
   void Equal(Lines a, Lines b) override;
   void EqualBytes(std::string_view lines) override;
   void Unlike(Lines a, Lines b) override;
+  // Lines that are the same but for numbers; declarations are reported where theirs differ.
+  void SameButForNumber(std::string_view line_a, std::string_view line_b);
 
   // Changed lines that differ only in which of several buffers declared alike they name: either the
   // program changed, or those buffers were paired wrongly.
