@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -250,7 +251,7 @@ Status CheckContents(const std::string& folder, const EvidenceFile& listed) {
 }
 
 Result<std::vector<IdSequence>> ReadIds(const std::string& folder,
-                                        const std::vector<int64_t>& depths) {
+                                        const EvidenceManifest& manifest) {
   const std::string path = Join(folder, kIdsName);
   ASSAY_ASSIGN_OR_RETURN(const ordered_json json, ReadJson(path, kMaxIdsBytes));
   Members members(json, path);
@@ -269,9 +270,15 @@ Result<std::vector<IdSequence>> ReadIds(const std::string& folder,
         }
       }
       ASSAY_TRY(fields.status());
+      if (std::cmp_not_equal(sequence.ids.size(), manifest.facts.steps)) {
+        fields.Refuse(fmt::format("depth {} has {} ids, but the manifest says {} steps",
+                                  sequence.depth, sequence.ids.size(), manifest.facts.steps));
+      }
+      if (sequence.ids.empty()) fields.Refuse(fmt::format("depth {} has no ids", sequence.depth));
+      ASSAY_TRY(fields.status());
     }
   }
-  if (!std::ranges::equal(sequences, depths, {}, &IdSequence::depth)) {
+  if (!std::ranges::equal(sequences, manifest.depths, {}, &IdSequence::depth)) {
     members.Refuse("the depths are not those of the manifest");
   }
   ASSAY_TRY(members.status());
@@ -428,7 +435,7 @@ Result<EvidenceFolder> EvidenceFolder::Open(const std::string& folder) {
   ASSAY_TRY(CheckFileNames(folder, manifest));
   for (const EvidenceFile& file : manifest.files) ASSAY_TRY(CheckContents(folder, file));
   EvidenceFolder evidence(folder, std::move(manifest));
-  ASSAY_ASSIGN_OR_RETURN(evidence.sequences_, ReadIds(folder, evidence.manifest_.depths));
+  ASSAY_ASSIGN_OR_RETURN(evidence.sequences_, ReadIds(folder, evidence.manifest_));
   return evidence;
 }
 

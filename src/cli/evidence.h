@@ -92,7 +92,8 @@ class EvidenceWriter final {
 // A folder that has been read and found whole.
 class EvidenceFolder final {
  public:
-  // Checks the manifest and the size and digest of every file. Errors: kNotFound when it is no
+  // Checks the manifest, the size and digest of every file, and that there are as many ids at each
+  // depth as steps, at least one. Errors: kNotFound when it is no
   // folder or has no manifest, kFormat when something in it is not what the manifest says, kIo.
   static Result<EvidenceFolder> Open(const std::string& folder);
 

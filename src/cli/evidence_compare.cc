@@ -8,7 +8,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "assay/trace.h"
+
 #include "cli/evidence.h"
+#include "trace/text.h"
 
 namespace assay::cli {
 namespace {
@@ -89,6 +92,41 @@ std::vector<std::string> NotesOn(const EvidenceFacts& a, const EvidenceFacts& b)
   return notes;
 }
 
+// What the manifest says of a trace must be what the trace says of itself.
+Status CheckTrace(const EvidenceFolder& folder, int64_t depth) {
+  const std::string path = folder.TracePath(depth);
+  const EvidenceFacts& facts = folder.manifest().facts;
+  const auto contradicts = [&](std::string_view what, std::string_view manifest,
+                               std::string_view trace) {
+    return Fail(ErrorCode::kFormat, path,
+                fmt::format("The manifest of \"{}\" says {} {}, but \"{}\" says {}.", folder.path(),
+                            what, manifest, path, trace));
+  };
+  ASSAY_ASSIGN_OR_RETURN(const auto reader, trace::TraceReader::Open(path));
+  if (reader->version() != facts.trace_version) {
+    return contradicts("trace version", fmt::format("{}", facts.trace_version),
+                       fmt::format("{}", reader->version()));
+  }
+  const std::map<std::string, std::string> told = {{"depth", fmt::format("{}", depth)},
+                                                   {"model-digest", facts.model_digest},
+                                                   {"steps", fmt::format("{}", facts.steps)}};
+  for (;;) {
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<trace::Event> event, reader->Next());
+    const auto* meta = event ? std::get_if<trace::MetaEvent>(&*event) : nullptr;
+    if (meta == nullptr) return {};
+    const auto found = told.find(meta->key);
+    if (found != told.end() && found->second != meta->value) {
+      return contradicts(meta->key, found->second, meta->value);
+    }
+  }
+}
+
+Result<EvidenceFolder> OpenChecked(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(EvidenceFolder folder, EvidenceFolder::Open(path));
+  for (const int64_t depth : folder.manifest().depths) ASSAY_TRY(CheckTrace(folder, depth));
+  return folder;
+}
+
 void AddReason(const std::string& reason, EvidenceReport* report) {
   if (!report->reason.empty()) report->reason += ' ';
   report->reason += reason;
@@ -147,7 +185,7 @@ std::string PlainWords(const EvidenceReport& report) {
                                                 : "traces do not agree, see above; the ids are "
                                                   "equal");
     case Verdict::kRefused:
-      return fmt::format("refused: nothing can be said. {}\n", report.reason);
+      return fmt::format("refused: nothing can be said. {}\n", trace::Printable(report.reason));
   }
   return {};
 }
@@ -159,8 +197,8 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
   EvidenceReport report;
   report.name_a = folder_a;
   report.name_b = folder_b;
-  const auto a = EvidenceFolder::Open(folder_a);
-  const auto b = EvidenceFolder::Open(folder_b);
+  const auto a = OpenChecked(folder_a);
+  const auto b = OpenChecked(folder_b);
   for (const auto* folder : {&a, &b}) {
     if (*folder) continue;
     report.verdict = Verdict::kRefused;
@@ -190,7 +228,9 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
 
 std::string FormatEvidenceText(const EvidenceReport& report) {
   std::string text;
-  for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
+  for (const std::string& note : report.notes) {
+    text += fmt::format("note: {}\n", trace::Printable(note));
+  }
   for (const DepthComparison& depth : report.depths) {
     text += fmt::format("== depth {}\n", depth.depth);
     text += depth.report ? compare::FormatText(*depth.report)

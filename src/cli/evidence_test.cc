@@ -245,6 +245,16 @@ TEST_F(EvidenceTest, ManifestMustListExactlyItsFiles) {
   }
 }
 
+TEST_F(EvidenceTest, EachDepthHasAsManyIdsAsSteps) {
+  Record();
+  Replace("manifest.json", "\"steps\": 3", "\"steps\": 4");
+  EXPECT_THAT(OpenError().message(), HasSubstr("depth 0 has 3 ids, but the manifest says 4 steps"));
+  facts_.steps = 0;
+  sequences_ = {{0, {}}, {600, {}}};
+  Record(true);
+  EXPECT_THAT(OpenError().message(), HasSubstr("depth 0 has no ids"));
+}
+
 TEST_F(EvidenceTest, IdsMustBelongToTheDepths) {
   EvidenceWriter writer = EvidenceWriter::Create(folder_, false).value();
   ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));

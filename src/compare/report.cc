@@ -3,6 +3,8 @@
 
 #include "assay/compare.h"
 
+#include "trace/text.h"
+
 namespace assay::compare {
 namespace {
 
@@ -11,13 +13,9 @@ using nlohmann::ordered_json;
 // More of a line than this is not shown to people.
 constexpr size_t kShownBytes = 1000;
 
-// Lines of a trace hold no control characters unless it breaks the format.
+// Traces that break the format, names of files and manifests may hold anything.
 std::string Printable(std::string_view text) {
-  std::string out(text.substr(0, kShownBytes));
-  for (char& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
-  }
+  std::string out = trace::Printable(text.substr(0, kShownBytes));
   if (text.size() > kShownBytes) out += "...";
   return out;
 }

@@ -102,6 +102,20 @@ void AppendQuoted(std::string* out, std::string_view bytes) {
   *out += '"';
 }
 
+std::string Printable(std::string_view bytes) {
+  std::string out;
+  for (size_t at = 0; at < bytes.size();) {
+    const CodePoint point = Decode(bytes, at);
+    if (MustEscape(point)) {
+      for (size_t i = 0; i < point.bytes; ++i) AppendByteEscape(&out, bytes[at + i]);
+    } else {
+      out.append(bytes, at, point.bytes);
+    }
+    at += point.bytes;
+  }
+  return out;
+}
+
 void AppendText(std::string* out, std::string_view bytes) {
   if (IsWord(bytes)) {
     *out += bytes;

@@ -61,7 +61,7 @@ class TraceCommandsTest : public testing::Test {
     facts.tool_version = "0.0.0";
     facts.trace_version = 2;
     facts.command_options = {{"loaders", name == "a" ? "4" : "1"}};
-    facts.model_digest = "abc";
+    facts.model_digest = "8f0c52a1d7b3e946";
     facts.steps = 3;
     const std::vector<cli::IdSequence> sequences = {{0, {1, 2, 3}}, {600, ids_600}};
     EXPECT_TRUE(writer.Finish(facts, sequences));
@@ -187,7 +187,7 @@ TEST_F(TraceCommandsTest, CompareFoldersComparesTracesAndIds) {
   const std::string a = Evidence("a", whole_, {4, 5, 6});
   const std::string same = Evidence("same", whole_, {4, 5, 6});
   const std::string trace_differs = Evidence("trace_differs", other, {4, 5, 6});
-  const std::string ids_differ = Evidence("ids_differ", whole_, {4, 7});
+  const std::string ids_differ = Evidence("ids_differ", whole_, {4, 7, 8});
   const std::string refused = Evidence("refused", GoldenTrace("refused.trace"), {4, 7, 6});
 
   ProgramResult result = RunAssay({"compare", a, same});
@@ -206,7 +206,7 @@ TEST_F(TraceCommandsTest, CompareFoldersComparesTracesAndIds) {
   result = RunAssay({"compare", a, ids_differ});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.out, HasSubstr("ids at depth 600: 2 differ, first index 1 (5 in A, 7 in B); 3 "
-                                    "and 2 ids\n"));
+                                    "and 3 ids\n"));
   EXPECT_THAT(result.out,
               HasSubstr("compare: rc 1 (trace depth 0 rc 0, depth 600 rc 0; ids differ 2)\n"));
 
@@ -222,7 +222,8 @@ TEST_F(TraceCommandsTest, CompareFoldersComparesTracesAndIds) {
 }
 
 TEST_F(TraceCommandsTest, CompareRefusesHalfAFolderAndMixedKinds) {
-  const std::string a = Evidence("a", whole_, {4}), b = Evidence("b", whole_, {4});
+  const std::string a = Evidence("a", whole_, {4, 5, 6});
+  const std::string b = Evidence("b", whole_, {4, 5, 6});
   fs::remove(fs::path(b) / "manifest.json");
   ProgramResult result = RunAssay({"compare", a, b});
   EXPECT_EQ(result.status, 2);
@@ -233,13 +234,60 @@ TEST_F(TraceCommandsTest, CompareRefusesHalfAFolderAndMixedKinds) {
   EXPECT_THAT(result.err, HasSubstr("name two traces or two folders"));
 }
 
+TEST_F(TraceCommandsTest, CompareRefusesAManifestThatContradictsItsTraces) {
+  const std::string meta =
+      Edited("meta.trace", "meta kv-type f16\n", "meta depth 600\nmeta kv-type f16\n");
+  const std::string wrong_depth =
+      Edited("depth.trace", "meta kv-type f16\n", "meta depth 7\nmeta kv-type f16\n");
+  const std::string wrong_steps =
+      Edited("steps.trace", "8f0c52a1d7b3e946\n", "8f0c52a1d7b3e946\nmeta steps 9\n");
+  const std::string wrong_model = Edited("model.trace", "8f0c52a1d7b3e946", "8f0ce946");
+  const std::string good = Evidence("good", meta, {4, 5, 6});
+  EXPECT_EQ(RunAssay({"compare", good, good}).status, 0);
+  const struct {
+    const char* name;
+    std::string trace;
+    const char* message;
+  } cases[] = {
+      {"bad_depth", wrong_depth, "says depth 600, but "},
+      {"bad_steps", wrong_steps, "says steps 3, but "},
+      {"bad_model", wrong_model, "says model-digest 8f0c52a1d7b3e946, but "},
+      {"bad_version", GoldenTrace("version_1.trace"), "says trace version 2, but "},
+  };
+  for (const auto& each : cases) {
+    const std::string folder = Evidence(each.name, each.trace, {4, 5, 6});
+    const ProgramResult result = RunAssay({"compare", folder, folder});
+    EXPECT_EQ(result.status, 2) << each.name;
+    EXPECT_THAT(result.out, HasSubstr(each.message));
+  }
+}
+
+TEST_F(TraceCommandsTest, CompareEscapesWhatAManifestSays) {
+  const std::string a = Evidence("a", whole_, {4, 5, 6});
+  const std::string b = Evidence("b", whole_, {4, 5, 6});
+  const std::string manifest = (fs::path(b) / "manifest.json").string();
+  std::string text = ReadFile(manifest).value();
+  const std::string before = "\"tool_version\": \"0.0.0\"";
+  ASSERT_NE(text.find(before), std::string::npos);
+  text.replace(text.find(before), before.size(),
+               "\"tool_version\": \"\\u001b[2J\\nidentical: \\u202e\"");
+  ASSERT_TRUE(WriteFile(manifest, text));
+  const ProgramResult result = RunAssay({"compare", a, b});
+  EXPECT_THAT(result.out, HasSubstr("note: program version: 0.0.0 in A, \\x1b[2J\\x0aidentical: "
+                                    "\\xe2\\x80\\xae in B\n"));
+}
+
 TEST_F(TraceCommandsTest, CompareNoticesADepthThatOnlyOneFolderHas) {
-  const std::string a = Evidence("a", whole_, {4});
+  const std::string a = Evidence("a", whole_, {4, 5, 6});
   const std::string b = (dir_ / "b").string();
   auto writer = cli::EvidenceWriter::Create(b, false).value();
   ASSERT_TRUE(WriteFile(writer.TracePath(0), ReadFile(whole_).value()));
   const std::vector<cli::IdSequence> sequences = {{0, {1, 2, 3}}};
-  ASSERT_TRUE(writer.Finish({}, sequences));
+  cli::EvidenceFacts facts;
+  facts.trace_version = 2;
+  facts.model_digest = "8f0c52a1d7b3e946";
+  facts.steps = 3;
+  ASSERT_TRUE(writer.Finish(facts, sequences));
   const ProgramResult result = RunAssay({"compare", a, b});
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.out,
