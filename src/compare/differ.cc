@@ -120,7 +120,60 @@ class Differ {
     Settle(matches, matches.back().a + matches.back().size, matches.back().b + matches.back().size);
   }
 
-  void Settle(const std::vector<Match>& matches, size_t a_end, size_t b_end) {
+  // Where one side alone has lines between two matches, often several stretches of the same content
+  // could be those lines. Moves each to where it begins between command buffers, if it can; a match
+  // is never used up, so that other stretches keep their content.
+  void MoveToBorders(std::vector<Match>* matches) const {
+    for (size_t i = 1; i < matches->size(); ++i) {
+      Match& before = (*matches)[i - 1];
+      Match& behind = (*matches)[i];
+      const size_t a = before.a + before.size, b = before.b + before.size;
+      int64_t move = 0;
+      if (a == behind.a && b < behind.b) move = BestMove(b_, b, behind.b, before, behind);
+      if (b == behind.b && a < behind.a) move = BestMove(a_, a, behind.a, before, behind);
+      // Unsigned sums wrap to what a negative move means.
+      const auto lines = static_cast<size_t>(move);
+      before.size += lines;
+      behind.a += lines;
+      behind.b += lines;
+      behind.size -= lines;
+    }
+  }
+
+  // How well a stretch begins with this line: best with a command buffer, at worst inside one.
+  static int BorderRank(std::string_view line) {
+    if (line == "begin") return 2;
+    return line == "commit" || line == "barrier" || IsDispatchLine(line) ? 0 : 1;
+  }
+
+  // By how many lines the stretch [begin, end) of one side moves, down for a positive number: to
+  // the best place that is better than where it is; of several, the furthest down.
+  static int64_t BestMove(const LineWindow& side, size_t begin, size_t end, const Match& before,
+                          const Match& behind) {
+    const auto tokens = side.tokens();
+    const auto texts = side.texts();
+    int best = BorderRank(texts[begin]);
+    const int here = best;
+    size_t best_down = 0;
+    for (size_t down = 1; down < behind.size && tokens[begin + down - 1] == tokens[end + down - 1];
+         ++down) {
+      const int rank = BorderRank(texts[begin + down]);
+      if (rank <= here || rank < best) continue;
+      best = rank;
+      best_down = down;
+    }
+    size_t best_up = 0;
+    for (size_t up = 1; up < before.size && tokens[begin - up] == tokens[end - up]; ++up) {
+      const int rank = BorderRank(texts[begin - up]);
+      if (rank <= best) continue;
+      best = rank;
+      best_up = up;
+    }
+    return best_up > 0 ? -static_cast<int64_t>(best_up) : static_cast<int64_t>(best_down);
+  }
+
+  void Settle(std::vector<Match> matches, size_t a_end, size_t b_end) {
+    MoveToBorders(&matches);
     const auto texts_a = a_.texts(), texts_b = b_.texts();
     size_t a = 0, b = 0;
     const auto unlike_up_to = [&](size_t a_next, size_t b_next) {
