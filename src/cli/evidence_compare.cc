@@ -128,6 +128,8 @@ Result<EvidenceFolder> OpenChecked(const std::string& path) {
 }
 
 void AddReason(const std::string& reason, EvidenceReport* report) {
+  // A folder compared with itself has one fault, not two.
+  if (report->reason.find(reason) != std::string::npos) return;
   if (!report->reason.empty()) report->reason += ' ';
   report->reason += reason;
 }

@@ -229,6 +229,8 @@ TEST_F(TraceCommandsTest, CompareRefusesHalfAFolderAndMixedKinds) {
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("has no manifest.json"));
   EXPECT_THAT(result.out, HasSubstr("compare: rc 2\n"));
+  result = RunAssay({"compare", b, b});
+  EXPECT_EQ(result.out.find("has no manifest.json"), result.out.rfind("has no manifest.json"));
   result = RunAssay({"compare", a, whole_});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("name two traces or two folders"));
