@@ -46,10 +46,13 @@ class DecodeProgram {
       std::array<std::byte, 16> args{};
       std::memcpy(args.data(), &position, sizeof position);
       const uint64_t activation = kLayers * 8 + op % 8;
+      // Attention, one dispatch of a layer, reads as much of the cache as is filled.
+      const bool attention = op == 5;
+      const uint64_t kv_end = attention ? uint64_t{position} * 2048 + 2048 : 4096;
       const std::array<DispatchRecord::Binding, 4> bindings = {{
           {Key(layer * 8 + op % 7), {0, 4 << 20}, Access::kRead},
           {Key(activation), {0, 4096}, Access::kRead},
-          {Key(layer * 8 + 7), {0, uint64_t{position} * 2048 + 2048}, Access::kRead},
+          {Key(layer * 8 + 7), {0, kv_end}, Access::kRead},
           {Key(kLayers * 8 + (op + 1) % 8), {0, 4096}, Access::kWrite},
       }};
       commands->Dispatch({.kernel_key = op % kKernels,

@@ -178,11 +178,12 @@ inline size_t DispatchBound(size_t arg_bytes, size_t accesses) {
 }
 
 // Writes a dispatch line, newline included. `Binding` has range, access and exact;
-// put_kernel(p) writes `N` of `kN`, put_buffer(p, binding) writes the buffer's name.
+// put_kernel(p) writes `N` of `kN`, put_buffer(p, binding) writes the buffer's name. `hex`, unless
+// null, gets the place where the hex of `args` begins, if there are any.
 template <typename Binding, typename PutKernel, typename PutBuffer>
 char* PutDispatchLine(char* p, const Extent3& grid, uint32_t shared_bytes,
                       std::span<const std::byte> args, std::span<const Binding> bindings,
-                      PutKernel&& put_kernel, PutBuffer&& put_buffer) {
+                      PutKernel&& put_kernel, PutBuffer&& put_buffer, char** hex = nullptr) {
   p = PutText(p, "dispatch k");
   p = put_kernel(p);
   p = PutText(p, " grid=");
@@ -193,6 +194,7 @@ char* PutDispatchLine(char* p, const Extent3& grid, uint32_t shared_bytes,
   }
   if (!args.empty()) {
     p = PutText(p, " args=");
+    if (hex != nullptr) *hex = p;
     p = PutHex(p, args);
   }
   for (const Binding& binding : bindings) {

@@ -251,6 +251,7 @@ std::unique_ptr<GatheredCommands> WriterCore::Begin() {
   commands->holes.clear();
   commands->lines = 1;
   commands->error.reset();
+  commands->memory.Rewind();
   return commands;
 }
 
@@ -281,9 +282,23 @@ void NameCache::Insert(const Entry& entry) {
 }
 
 void WriterCore::Dispatch(GatheredCommands* commands, const DispatchRecord& record) {
-  const size_t bound = DispatchBound(record.args.size(), record.bindings.size());
-  char* const start = commands->text.Reserve(bound);
+  char* const start =
+      commands->text.Reserve(DispatchBound(record.args.size(), record.bindings.size()));
   const uint64_t epoch = epoch_.load(std::memory_order_acquire);
+  ++commands->lines;
+  const char* const end = commands->memory.Recall(start, record, epoch);
+  if (end != nullptr) [[likely]] {
+    commands->memory.Skip();
+    commands->text.CommitTo(end);
+    return;
+  }
+  FormatDispatch(commands, start, record, epoch);
+}
+
+void WriterCore::FormatDispatch(GatheredCommands* commands, char* start,
+                                const DispatchRecord& record, uint64_t epoch) {
+  const size_t holes = commands->holes.size();
+  char* hex = start;
   const char* const end = PutDispatchLine(
       start, record.grid, record.shared_bytes, record.args, record.bindings,
       [&](char* p) {
@@ -300,14 +315,19 @@ void WriterCore::Dispatch(GatheredCommands* commands, const DispatchRecord& reco
         if (known != nullptr) [[likely]]
           return known;
         return LookUpBuffer(commands, p, binding.buffer_key, epoch, start);
-      });
+      },
+      &hex);
   commands->text.CommitTo(end);
-  ++commands->lines;
   const auto line_bytes = static_cast<size_t>(end - start);
   if (line_bytes + kLineSlack > kMaxLineBytes) [[unlikely]] {
     commands->error = InvalidArgument(
         "", fmt::format("The line of a dispatch ({} bytes) is longer than the limit ({}).",
                         line_bytes, kMaxLineBytes - kLineSlack));
+  }
+  if (commands->holes.size() == holes && !commands->error) {
+    commands->memory.Remember(record, epoch, {start, line_bytes}, static_cast<size_t>(hex - start));
+  } else {
+    commands->memory.Forget();
   }
 }
 

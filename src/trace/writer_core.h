@@ -23,6 +23,7 @@
 
 #include "assay/trace.h"
 
+#include "trace/dispatch_memory.h"
 #include "trace/format.h"
 #include "trace/line_file.h"
 #include "trace/names.h"
@@ -98,6 +99,7 @@ struct GatheredCommands {
   std::optional<Error> error;
   NameCache buffers;
   NameCache kernels;
+  DispatchMemory memory;
 };
 
 // Thread-safe.
@@ -127,6 +129,9 @@ class WriterCore final : public LoadObserver {
   void Recycle(std::unique_ptr<GatheredCommands> commands);
 
  private:
+  // Writes the line of a dispatch that is not like the one remembered.
+  void FormatDispatch(GatheredCommands* commands, char* start, const DispatchRecord& record,
+                      uint64_t epoch);
   // Writes the name of a key that is not cached, or leaves a hole for it, or sets the error of a
   // key that stands for nothing. `start` is where the line, which follows commands->text, begins.
   char* LookUpBuffer(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
