@@ -6,8 +6,8 @@
 
 #include "assay/hazard.h"
 
-#include "hazard/oracle_for_test.h"
-#include "hazard/trace_maker_for_test.h"
+#include "hazard/oracle_testing.h"
+#include "hazard/trace_maker_testing.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include "assay/trace.h"
 
 #include "hazard/checker_state.h"
-#include "hazard/oracle_for_test.h"
-#include "hazard/trace_maker_for_test.h"
+#include "hazard/oracle_testing.h"
+#include "hazard/trace_maker_testing.h"
 #include "support/trace_text.h"
 
 namespace assay::hazard {

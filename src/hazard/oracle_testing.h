@@ -1,7 +1,7 @@
 // Oracle: the rules of docs/hazards.md by brute force, byte by byte and pair by pair, for traces of
 // a few dispatches. It shares no code with the checker.
-#ifndef ASSAY_HAZARD_ORACLE_FOR_TEST_H_
-#define ASSAY_HAZARD_ORACLE_FOR_TEST_H_
+#ifndef ASSAY_HAZARD_ORACLE_TESTING_H_
+#define ASSAY_HAZARD_ORACLE_TESTING_H_
 
 #include <cstdint>
 #include <optional>
@@ -48,4 +48,4 @@ PlainReport ToPlain(const Report& report);
 
 }  // namespace assay::hazard
 
-#endif  // ASSAY_HAZARD_ORACLE_FOR_TEST_H_
+#endif  // ASSAY_HAZARD_ORACLE_TESTING_H_

@@ -1,4 +1,4 @@
-#include "hazard/oracle_for_test.h"
+#include "hazard/oracle_testing.h"
 
 #include <algorithm>
 #include <bit>

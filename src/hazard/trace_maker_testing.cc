@@ -1,4 +1,4 @@
-#include "hazard/trace_maker_for_test.h"
+#include "hazard/trace_maker_testing.h"
 
 namespace assay::hazard {
 namespace {

@@ -1,6 +1,6 @@
 // Makes a trace out of any numbers, for tests and fuzzers.
-#ifndef ASSAY_HAZARD_TRACE_MAKER_FOR_TEST_H_
-#define ASSAY_HAZARD_TRACE_MAKER_FOR_TEST_H_
+#ifndef ASSAY_HAZARD_TRACE_MAKER_TESTING_H_
+#define ASSAY_HAZARD_TRACE_MAKER_TESTING_H_
 
 #include <cstdint>
 #include <span>
@@ -21,4 +21,4 @@ std::string Listing(std::span<const trace::Event> events);
 
 }  // namespace assay::hazard
 
-#endif  // ASSAY_HAZARD_TRACE_MAKER_FOR_TEST_H_
+#endif  // ASSAY_HAZARD_TRACE_MAKER_TESTING_H_
