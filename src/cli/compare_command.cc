@@ -7,7 +7,7 @@
 
 #include "assay/compare.h"
 
-#include "cli/evidence_compare.h"
+#include "prove/evidence_compare.h"
 
 namespace assay::cli {
 namespace {
@@ -89,10 +89,10 @@ class CompareCommand final : public Command {
   }
 
   Outcome CompareFolders(const compare::Options& options) const {
-    const EvidenceReport report = CompareEvidence(a_, b_, options);
+    const prove::EvidenceReport report = prove::CompareEvidence(a_, b_, options);
     return {.verdict = report.verdict,
             .reason = report.reason,
-            .text = json_ ? FormatEvidenceJson(report) : FormatEvidenceText(report)};
+            .text = json_ ? prove::FormatEvidenceJson(report) : prove::FormatEvidenceText(report)};
   }
 
   std::string a_, b_;

@@ -9,14 +9,17 @@
 #include "assay/trace.h"
 
 #include "cli/engine_flags.h"
-#include "cli/evidence.h"
 #include "cli/runner.h"
 #include "gpu/backend.h"
+#include "prove/evidence.h"
 
 namespace assay::cli {
 namespace {
 
 using llm::TokenId;
+using prove::EvidenceFacts;
+using prove::EvidenceWriter;
+using prove::IdSequence;
 
 class TraceCommand final : public Command {
  public:

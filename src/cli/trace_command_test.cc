@@ -12,13 +12,15 @@
 
 #include "cli/commands.h"
 #include "cli/engine_flags.h"
-#include "cli/evidence.h"
 #include "cli/runner.h"
+#include "prove/evidence.h"
 #include "support/tiny_model.h"
 
 namespace assay::cli {
 namespace {
 
+using prove::EvidenceFolder;
+using prove::IdSequence;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

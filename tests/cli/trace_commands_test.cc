@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "cli/evidence.h"
 #include "cli/program.h"
+#include "prove/evidence.h"
 #include "support/golden.h"
 
 namespace assay {
@@ -54,16 +54,16 @@ class TraceCommandsTest : public testing::Test {
   std::string Evidence(const std::string& name, const std::string& trace_600,
                        const std::vector<int32_t>& ids_600) const {
     const std::string folder = (dir_ / name).string();
-    auto writer = cli::EvidenceWriter::Create(folder, false).value();
+    auto writer = prove::EvidenceWriter::Create(folder, false).value();
     EXPECT_TRUE(WriteFile(writer.TracePath(0), ReadFile(whole_).value()));
     EXPECT_TRUE(WriteFile(writer.TracePath(600), ReadFile(trace_600).value()));
-    cli::EvidenceFacts facts;
+    prove::EvidenceFacts facts;
     facts.tool_version = "0.0.0";
     facts.trace_version = 2;
     facts.command_options = {{"loaders", name == "a" ? "4" : "1"}};
     facts.model_digest = "8f0c52a1d7b3e946";
     facts.steps = 3;
-    const std::vector<cli::IdSequence> sequences = {{0, {1, 2, 3}}, {600, ids_600}};
+    const std::vector<prove::IdSequence> sequences = {{0, {1, 2, 3}}, {600, ids_600}};
     EXPECT_TRUE(writer.Finish(facts, sequences));
     return folder;
   }
@@ -282,10 +282,10 @@ TEST_F(TraceCommandsTest, CompareEscapesWhatAManifestSays) {
 TEST_F(TraceCommandsTest, CompareNoticesADepthThatOnlyOneFolderHas) {
   const std::string a = Evidence("a", whole_, {4, 5, 6});
   const std::string b = (dir_ / "b").string();
-  auto writer = cli::EvidenceWriter::Create(b, false).value();
+  auto writer = prove::EvidenceWriter::Create(b, false).value();
   ASSERT_TRUE(WriteFile(writer.TracePath(0), ReadFile(whole_).value()));
-  const std::vector<cli::IdSequence> sequences = {{0, {1, 2, 3}}};
-  cli::EvidenceFacts facts;
+  const std::vector<prove::IdSequence> sequences = {{0, {1, 2, 3}}};
+  prove::EvidenceFacts facts;
   facts.trace_version = 2;
   facts.model_digest = "8f0c52a1d7b3e946";
   facts.steps = 3;

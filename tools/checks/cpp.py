@@ -107,7 +107,8 @@ PICTURE = {
     "hazard": {"base", "trace", "hazard"},
     "llm": {"base", "gpu", "kernels", "llm"},
     "layer": {"base", "trace", "layer"},
-    "cli": {"base", "gpu", "kernels", "trace", "record", "compare", "hazard", "llm", "cli"},
+    "prove": {"base", "trace", "compare", "hazard", "prove"},
+    "cli": {"base", "gpu", "kernels", "trace", "record", "compare", "hazard", "prove", "llm", "cli"},
 }
 
 HEAVY = re.compile(r'<(?:hwy/|gtest/|gmock/|benchmark/|rapidcheck|vulkan/)|[<"]CLI/|[<"]nlohmann/json\.hpp|<iostream>|<regex>')

@@ -7,8 +7,8 @@
 //
 // A folder without a manifest, or whose files are not what its manifest says, is not evidence: the
 // recording did not finish or something changed it afterwards.
-#ifndef ASSAY_CLI_EVIDENCE_H_
-#define ASSAY_CLI_EVIDENCE_H_
+#ifndef ASSAY_PROVE_EVIDENCE_H_
+#define ASSAY_PROVE_EVIDENCE_H_
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@
 
 #include "assay/base.h"
 
-namespace assay::cli {
+namespace assay::prove {
 
 // The ids generated from one depth on, in order.
 struct IdSequence {
@@ -112,6 +112,6 @@ class EvidenceFolder final {
   std::vector<IdSequence> sequences_;
 };
 
-}  // namespace assay::cli
+}  // namespace assay::prove
 
-#endif  // ASSAY_CLI_EVIDENCE_H_
+#endif  // ASSAY_PROVE_EVIDENCE_H_

@@ -1,4 +1,4 @@
-#include "cli/evidence_compare.h"
+#include "prove/evidence_compare.h"
 
 #include <algorithm>
 #include <map>
@@ -10,10 +10,10 @@
 
 #include "assay/trace.h"
 
-#include "cli/evidence.h"
+#include "prove/evidence.h"
 #include "trace/text.h"
 
-namespace assay::cli {
+namespace assay::prove {
 namespace {
 
 using compare::Verdict;
@@ -277,4 +277,4 @@ std::string FormatEvidenceJson(const EvidenceReport& report) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace assay::cli
+}  // namespace assay::prove

@@ -1,4 +1,4 @@
-#include "cli/evidence.h"
+#include "prove/evidence.h"
 
 #include <filesystem>
 
@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 
-namespace assay::cli {
+namespace assay::prove {
 namespace {
 
 namespace fs = std::filesystem;
@@ -263,4 +263,4 @@ TEST_F(EvidenceTest, IdsMustBelongToTheDepths) {
 }
 
 }  // namespace
-}  // namespace assay::cli
+}  // namespace assay::prove

@@ -1,4 +1,4 @@
-#include "cli/evidence.h"
+#include "prove/evidence.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-namespace assay::cli {
+namespace assay::prove {
 namespace {
 
 namespace fs = std::filesystem;
@@ -449,4 +449,4 @@ std::string EvidenceFolder::TracePath(int64_t depth) const {
   return {};
 }
 
-}  // namespace assay::cli
+}  // namespace assay::prove

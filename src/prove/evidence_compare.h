@@ -1,6 +1,6 @@
 // The comparison of two evidence folders: every trace and every id.
-#ifndef ASSAY_CLI_EVIDENCE_COMPARE_H_
-#define ASSAY_CLI_EVIDENCE_COMPARE_H_
+#ifndef ASSAY_PROVE_EVIDENCE_COMPARE_H_
+#define ASSAY_PROVE_EVIDENCE_COMPARE_H_
 
 #include <cstdint>
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "assay/compare.h"
 
-namespace assay::cli {
+namespace assay::prove {
 
 // The traces of one depth.
 struct DepthComparison {
@@ -50,6 +50,6 @@ std::string FormatEvidenceText(const EvidenceReport& report);
 // One JSON object, stable key order, ending in a newline.
 std::string FormatEvidenceJson(const EvidenceReport& report);
 
-}  // namespace assay::cli
+}  // namespace assay::prove
 
-#endif  // ASSAY_CLI_EVIDENCE_COMPARE_H_
+#endif  // ASSAY_PROVE_EVIDENCE_COMPARE_H_
