@@ -278,7 +278,9 @@ struct DeviceInfo {
 
 struct DeviceOptions {
   // Slow, for finding faults: memory that waits for reuse holds poison, and the backend verifies
-  // where it can that a dispatch touches only what it declares (E6); Wait reports what it found.
+  // that a dispatch touches only what it declares (E6); Wait reports what it found, and
+  // docs/runtime.md says what that proves. Device::Create refuses it (kUnsupported) on a backend
+  // that cannot.
   bool checked = false;
 };
 

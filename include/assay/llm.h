@@ -204,9 +204,10 @@ class Decoder final {
   // the vocabulary or no ids, or when position + ids passes the context (with both numbers); the
   // state is then as before.
   Status Feed(std::span<const TokenId> ids);
-  // The logits after the last id fed, vocabulary floats; valid until the next Feed.
+  // The logits after the last id fed, vocabulary floats; valid until the next Feed. Error kFormat
+  // when each of them is NaN, naming the layer that the first NaN comes from.
   Result<std::span<const float>> Logits();
-  // The largest one's id, taken on the device. Cheaper than Logits.
+  // The largest one's id, taken on the device. Cheaper than Logits, with the same error.
   Result<TokenId> Greedy();
   uint32_t position() const;
   uint32_t context() const;

@@ -200,7 +200,8 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
   {
     ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, threads));
     if (writer) backend = record::MakeRecordingBackend(std::move(backend), writer.get());
-    ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(std::move(backend)));
+    ASSAY_ASSIGN_OR_RETURN(const auto device,
+                           gpu::Device::Create(std::move(backend), engine_.device_options()));
     Row load{.threads = threads, .kind = "load", .tokens = 0, .depth = 0, .values = {}};
     std::unique_ptr<llm::Model> model;
     for (int64_t repetition = 0; repetition < repetitions_; ++repetition) {
@@ -218,8 +219,9 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
 }
 
 void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
-  context.Print(fmt::format("{}, {} bytes, backend {}, kv {}, barriers {}\n", file.name(),
-                            file.size_bytes(), engine_.backend, engine_.kv, engine_.barriers));
+  context.Print(fmt::format("{}, {} bytes, backend {}, kv {}, barriers {}{}\n", file.name(),
+                            file.size_bytes(), engine_.backend, engine_.kv, engine_.barriers,
+                            engine_.checked ? ", checked" : ""));
   context.Print(fmt::format("{:>7}  {:<8} {:>6} {:>6} {:>10} {:>10} {:>10}\n", "threads", "what",
                             "tokens", "depth", "median", "lowest", "highest"));
   for (const Row& row : rows_) {
@@ -240,6 +242,7 @@ void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
   json["kv"] = engine_.kv;
   json["barriers"] = engine_.barriers;
   json["mmap"] = engine_.mmap;
+  json["checked"] = engine_.checked;
   json["rows"] = nlohmann::ordered_json::array();
   for (const Row& row : rows_) {
     nlohmann::ordered_json item;

@@ -63,6 +63,12 @@ TEST_F(BenchCommandTest, MeasuresEveryCombination) {
   EXPECT_GT(json["peak_rss_bytes"].get<uint64_t>(), 1U << 20);
 }
 
+TEST_F(BenchCommandTest, E6_SaysWhenItIsChecked) {
+  const std::vector<std::string> words = {"-p", "4", "-n", "2", "-r", "1", "--checked"};
+  ASSERT_EQ(Bench(words), 0) << err();
+  EXPECT_THAT(out(), HasSubstr("barriers manual, checked\n"));
+}
+
 TEST_F(BenchCommandTest, PrintsATable) {
   ASSERT_EQ(Bench({"-p", "4", "-n", "0", "-r", "1"}), 0) << err();
   EXPECT_THAT(out(), HasSubstr("prefill"));

@@ -50,12 +50,18 @@ std::vector<Flag> EngineFlags::Flags() {
       {.names = "--backend",
        .value = ChoiceValue{&backend, gpu::BackendNames()},
        .placeholder = "NAME",
-       .help = "The device to run on; null computes nothing and only shows what encoding costs.",
+       .help = "The device to run on; null computes nothing and only shows what encoding does and "
+               "costs.",
        .group = group},
       {.names = "--mmap",
        .value = SwitchValue{&mmap},
        .help = "Uses the mapped file as weights instead of reading it into memory of the program's "
                "own: starts sooner, may decode slower.",
+       .group = group},
+      {.names = "--checked",
+       .value = SwitchValue{&checked},
+       .help = "Verifies of every dispatch that it touches only the bytes that it declares, and "
+               "fails at the first that does not. Slow; the results are the same bits.",
        .group = group},
   };
 }
@@ -81,6 +87,8 @@ llm::DecoderOptions EngineFlags::decoder_options() const {
                                                : gpu::BarrierMode::kManual;
   return options;
 }
+
+gpu::DeviceOptions EngineFlags::device_options() const { return {.checked = checked}; }
 
 Result<std::shared_ptr<const gguf::File>> OpenModel(const EngineFlags& flags) {
   if (flags.model_given) return gguf::File::Open(flags.model);

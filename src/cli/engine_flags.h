@@ -27,14 +27,17 @@ struct EngineFlags {
   std::string barriers = "manual";
   std::string backend = "cpu";
   bool mmap = false;
+  bool checked = false;
 
-  // -m, --loaders, -c, --kv, --barriers, --backend and --mmap, which write into this object.
+  // -m, --loaders, -c, --kv, --barriers, --backend, --mmap and --checked, which write into this
+  // object.
   std::vector<Flag> Flags();
   // -t, apart because bench takes a list.
   Flag ThreadsFlag();
 
   llm::LoadOptions load_options() const;
   llm::DecoderOptions decoder_options() const;
+  gpu::DeviceOptions device_options() const;
 };
 
 // The model that -m names, or the built-in one.

@@ -199,6 +199,11 @@ Status RunCommand::CheckArguments() {
                 given == 0 ? "There is no prompt: give one with -p, -f or --prompt-ids."
                            : "-p, -f and --prompt-ids exclude each other: give one of them.");
   }
+  if (engine_.backend == "null") {
+    return Fail(ErrorCode::kInvalidArgument, "--backend",
+                "Backend null computes nothing, so there is no text to print; use --backend cpu. "
+                "`assay trace` and `assay bench` take null, to show what encoding does and costs.");
+  }
   if (ids_ && json_) {
     return Fail(ErrorCode::kInvalidArgument, "--json", "--ids and --json exclude each other.");
   }
@@ -331,7 +336,8 @@ Result<int> RunCommand::Run(Context& context) {
   Generation generation;
   ASSAY_ASSIGN_OR_RETURN(generation.prompt, PromptIds(*tokenizer));
   ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, engine_.threads));
-  ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(std::move(backend)));
+  ASSAY_ASSIGN_OR_RETURN(const auto device,
+                         gpu::Device::Create(std::move(backend), engine_.device_options()));
   std::unique_ptr<llm::Model> model;
   {
     const auto progress = context.StartProgress("loading weights");

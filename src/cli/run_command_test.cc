@@ -195,6 +195,36 @@ TEST_F(RunCommandTest, RefusesBadModels) {
   ExpectOneErrorLine(err());
 }
 
+TEST_F(RunCommandTest, E12_AModelThatComputesNaNIsAnErrorAndNoText) {
+  testing::TinyModelOptions options;
+  options.nan_tensor = "blk.0.ffn_norm.weight";
+  const std::string path = WriteFile("nan.gguf", testing::MakeTinyModel(options).Build());
+  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
+           {}, {"--temp", "1"}, {"--json"}, {"--ids"}, {"--checked"}}) {
+    std::vector<std::string> words = {"-m", path, "-p", "a", "--no-display-prompt"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    EXPECT_EQ(Run(words), 2);
+    ExpectOneErrorLine(err());
+    EXPECT_THAT(err(), AllOf(HasSubstr("is NaN"), HasSubstr("layer 0"), HasSubstr("f32")));
+    EXPECT_EQ(out(), "");
+  }
+}
+
+TEST_F(RunCommandTest, RefusesTheBackendThatComputesNothing) {
+  EXPECT_EQ(Run({"-p", "a", "--backend", "null"}), 64);
+  EXPECT_THAT(err(), AllOf(HasSubstr("null computes nothing"), HasSubstr("--backend cpu")));
+}
+
+TEST_F(RunCommandTest, E6_CheckedDecodesTheSameBits) {
+  const std::vector<std::string> words = {"-p", "The king said", "-n", "6"};
+  std::vector<std::string> checked = words;
+  checked.emplace_back("--checked");
+  const auto json = RunJson(checked);
+  EXPECT_EQ(json["ids"].size(), 6U);
+  EXPECT_EQ(json["ids"], RunJson(words)["ids"]);
+  EXPECT_EQ(json["logits_digest"], RunJson(words)["logits_digest"]);
+}
+
 TEST_F(RunCommandTest, StopsOnASignalWithTheTextSoFar) {
   signal_ = 2;
   EXPECT_EQ(Run({"-p", "Once upon a time", "-n", "50"}), 130);

@@ -145,6 +145,7 @@ EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
   facts.command_options = {
       {"backend", engine_.backend},
       {"barriers", engine_.barriers},
+      {"checked", engine_.checked ? "true" : "false"},
       {"ctx", fmt::format("{}", engine_.context)},
       {"kv", engine_.kv},
       {"loaders", fmt::format("{}", engine_.loaders)},
@@ -194,8 +195,10 @@ Result<IdSequence> TraceCommand::Record(Context& context, std::shared_ptr<const 
   IdSequence sequence;
   {
     ASSAY_ASSIGN_OR_RETURN(auto inner, MakeBackend(engine_, engine_.threads));
-    ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(record::MakeRecordingBackend(
-                                                  std::move(inner), writer.get())));
+    ASSAY_ASSIGN_OR_RETURN(
+        const auto device,
+        gpu::Device::Create(record::MakeRecordingBackend(std::move(inner), writer.get()),
+                            engine_.device_options()));
     ASSAY_ASSIGN_OR_RETURN(const auto model,
                            llm::Model::Load(device.get(), std::move(file), engine_.load_options()));
     ASSAY_ASSIGN_OR_RETURN(const auto decoder,
@@ -232,9 +235,12 @@ Result<int> TraceCommand::Run(Context& context) {
     }
     sequences.push_back(std::move(*sequence));
     if (!context.quiet()) {
-      context.Print(fmt::format("{}: {} steps at depth {}, ids {}\n",
-                                evidence.FinalTracePath(depth), steps_, depth,
-                                fmt::join(sequences.back().ids, ",")));
+      const std::string ids =
+          engine_.backend == "null"
+              ? "no ids: backend null computes nothing, so that ids.json holds zeros"
+              : fmt::format("ids {}", fmt::join(sequences.back().ids, ","));
+      context.Print(fmt::format("{}: {} steps at depth {}, {}\n", evidence.FinalTracePath(depth),
+                                steps_, depth, ids));
       context.Flush();
     }
   }

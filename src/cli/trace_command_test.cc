@@ -170,6 +170,24 @@ TEST_F(TraceCommandTest, TheFixedSequenceIsTheDocumentedOne) {
   EXPECT_EQ(FixedIds(2, 100), (std::vector<llm::TokenId>{74, 53}));
 }
 
+TEST_F(TraceCommandTest, E6_CheckedRecordsTheSameBytes) {
+  ASSERT_EQ(Trace("plain", {"--depth", "3", "--steps", "2"}), 0) << err();
+  ASSERT_EQ(Trace("checked", {"--depth", "3", "--steps", "2", "--checked"}), 0) << err();
+  EXPECT_EQ(ReadAll(Path("checked/depth-3.trace")), ReadAll(Path("plain/depth-3.trace")));
+  EXPECT_EQ(ReadAll(Path("checked/ids.json")), ReadAll(Path("plain/ids.json")));
+  EXPECT_EQ(Run({"compare", Path("plain"), Path("checked")}), 0) << err();
+}
+
+TEST_F(TraceCommandTest, TheNullBackendIsSaidToHaveComputedNothing) {
+  const std::vector<std::string> words = {"--depth", "0", "--steps", "2", "--backend", "null"};
+  ASSERT_EQ(Trace("null", words), 0) << err();
+  EXPECT_THAT(out(), HasSubstr("no ids: backend null computes nothing"));
+  std::vector<std::string> checked = words;
+  checked.emplace_back("--checked");
+  EXPECT_EQ(Trace("refused", checked), 2);
+  EXPECT_THAT(err(), HasSubstr("Backend null cannot verify what a dispatch touches"));
+}
+
 TEST_F(TraceCommandTest, T8_WritesVersion1OnRequest) {
   ASSERT_EQ(Trace("a", {"--depth", "0", "--steps", "1", "--trace-version", "1"}), 0) << err();
   EXPECT_THAT(ReadAll(Path("a/depth-0.trace")), ::testing::StartsWith("assay-trace 1\n"));

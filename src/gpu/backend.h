@@ -86,9 +86,13 @@ class Backend : public BackendObject {
  public:
   virtual DeviceInfo info() const = 0;
 
-  // Called once, before anything else is made: DeviceOptions::checked. A backend that cannot verify
-  // leaves it as it is; a decorator hands it on.
-  virtual void EnableChecks() {}
+  // Called once, before anything else is made: DeviceOptions::checked. Error kUnsupported from a
+  // backend that cannot verify; a decorator hands it on.
+  virtual Status EnableChecks() {
+    const std::string name = info().backend;
+    return Fail(ErrorCode::kUnsupported, name,
+                "Backend " + name + " cannot verify what a dispatch touches; use backend cpu.");
+  }
 
   // Zero-filled.
   virtual Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) = 0;

@@ -8,6 +8,7 @@
 
 #include "assay/gpu.h"
 
+#include "gpu/backend.h"
 #include "tests/conformance/executing_backends.h"
 #include "tests/conformance/expect_error.h"
 #include "tests/conformance/test_kernels.h"
@@ -272,6 +273,12 @@ TEST(ImportHostMemory, BindsTheCallersBytesAndRefusesWrites) {
   ASSERT_THAT(session->Commit(), Succeeds());
   ASSERT_THAT(session->Wait(), Succeeds());
   EXPECT_EQ(testing::ReadFloats(*device, out.All()), (std::vector<float>{2, 4, 6, 8}));
+}
+
+TEST(Device, E6_ABackendThatCannotVerifyRefusesToBeChecked) {
+  const auto refused = Device::Create(MakeBackend("null").value(), {.checked = true});
+  EXPECT_THAT(refused, FailsWith(ErrorCode::kUnsupported, "Backend null cannot verify"));
+  EXPECT_THAT(Device::Create(MakeBackend("cpu").value(), {.checked = true}), Succeeds());
 }
 
 TEST(Device, E11_BuffersAndSessionsThatOutliveItAreErrors) {

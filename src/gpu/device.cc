@@ -12,8 +12,8 @@ Result<std::unique_ptr<Device>> Device::Create(std::unique_ptr<Backend> backend,
   if (backend == nullptr) {
     return Fail(ErrorCode::kInvalidArgument, "", "A device cannot be made without a backend.");
   }
-  return std::unique_ptr<Device>(
-      new Device(std::make_shared<DeviceState>(std::move(backend), options)));
+  if (options.checked) ASSAY_TRY(backend->EnableChecks());
+  return std::unique_ptr<Device>(new Device(std::make_shared<DeviceState>(std::move(backend))));
 }
 
 Device::Device(std::shared_ptr<DeviceState> state) : state_(std::move(state)) {}

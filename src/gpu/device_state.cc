@@ -17,11 +17,8 @@ bool CommandRecord::Conflicts(const Allocation* allocation, ByteRange range, Acc
   });
 }
 
-DeviceState::DeviceState(std::unique_ptr<Backend> backend, const DeviceOptions& options)
-    : backend_(std::move(backend)), registry_(this) {
-  if (options.checked) backend_->EnableChecks();
-  info_ = backend_->info();
-}
+DeviceState::DeviceState(std::unique_ptr<Backend> backend)
+    : info_(backend->info()), backend_(std::move(backend)), registry_(this) {}
 
 DeviceState::~DeviceState() = default;
 

@@ -118,7 +118,7 @@ struct KernelEntry {
 // held together, and no backend call that could call back is made under `mutex_`.
 class DeviceState final : public std::enable_shared_from_this<DeviceState> {
  public:
-  DeviceState(std::unique_ptr<Backend> backend, const DeviceOptions& options);
+  explicit DeviceState(std::unique_ptr<Backend> backend);
   DeviceState(const DeviceState&) = delete;
   DeviceState& operator=(const DeviceState&) = delete;
   ~DeviceState();

@@ -29,7 +29,7 @@ class SpyBackend final : public gpu::Backend {
   const std::vector<gpu::BackendBuffer*>& buffers() const { return buffers_; }
 
   gpu::DeviceInfo info() const override { return inner_->info(); }
-  void EnableChecks() override { inner_->EnableChecks(); }
+  Status EnableChecks() override { return inner_->EnableChecks(); }
   Result<std::unique_ptr<gpu::BackendBuffer>> CreateBuffer(const gpu::BufferDesc& desc) override {
     auto buffer = inner_->CreateBuffer(desc);
     if (buffer) buffers_.push_back(buffer->get());

@@ -1,5 +1,6 @@
 // One sequence: feeding ids through the model in chunks, and the logits of the last one.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct Decoder::State {
   Status Encode(const PassBuffers& pass, std::span<const TokenId> ids, uint32_t first_position,
                 bool want_logits);
   Status RequireLogits() const;
+  // The error of logits that are all NaN.
+  Error NoNumber() const;
+  // True when the newest row of `rows`, keys or values of the cache, holds a NaN or an infinity.
+  Result<bool> NewestIsBroken(const kernels::Matrix& rows) const;
 };
 
 Status Decoder::State::Check(std::span<const TokenId> ids) const {
@@ -87,6 +92,50 @@ Status Decoder::State::RequireLogits() const {
   if (has_logits) return {};
   return Fail(ErrorCode::kInvalidArgument, "",
               "There are no logits before the first id has been fed.");
+}
+
+Result<bool> Decoder::State::NewestIsBroken(const kernels::Matrix& rows) const {
+  const bool half = rows.type == kernels::DType::kF16;
+  const uint64_t row_bytes = uint64_t{rows.cols} * (half ? sizeof(uint16_t) : sizeof(uint32_t));
+  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView newest,
+                         rows.view.Slice((position - 1) * row_bytes, row_bytes));
+  const auto broken = [&](auto all_ones_exponent) -> Result<bool> {
+    std::vector<decltype(all_ones_exponent)> bits(rows.cols);
+    ASSAY_TRY(model->device->Read(newest, std::as_writable_bytes(std::span(bits))));
+    return std::ranges::any_of(
+        bits, [&](auto value) { return (value & all_ones_exponent) == all_ones_exponent; });
+  };
+  return half ? broken(uint16_t{0x7C00}) : broken(uint32_t{0x7F800000});
+}
+
+Error Decoder::State::NoNumber() const {
+  // The cache still holds what each layer made of its input at this position.
+  const auto first_broken = [&]() -> Result<size_t> {
+    for (size_t i = 0; i < cache.k.size(); ++i) {
+      ASSAY_ASSIGN_OR_RETURN(const bool keys, NewestIsBroken(cache.k[i]));
+      ASSAY_ASSIGN_OR_RETURN(const bool values, NewestIsBroken(cache.v[i]));
+      if (keys || values) return i;
+    }
+    return cache.k.size();
+  };
+  const Result<size_t> found = first_broken();
+  if (!found) return found.error();
+  const size_t layer = *found;
+  const std::string where =
+      layer == cache.k.size()
+          ? fmt::format(
+                "the keys and values of every layer are finite, so it comes from layer {} "
+                "behind its attention's input, or from the output's weights",
+                layer - 1)
+          : fmt::format(
+                "the first keys or values that are not finite are those of layer {}, so it "
+                "comes from {} or from the keys and values of layer {}",
+                layer, layer == 0 ? "the embedding" : fmt::format("layer {}", layer - 1), layer);
+  return Error(ErrorCode::kFormat, "logits",
+               fmt::format("Each of the {} logits after position {} is NaN; {}. The model's file "
+                           "holds values that are no numbers, or too large for this arithmetic: "
+                           "try keys and values in f32, or another file.",
+                           logits.size(), position - 1, where));
 }
 
 Decoder::Decoder(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -154,6 +203,9 @@ Result<std::span<const float>> Decoder::Logits() {
   if (!state_->logits_read) {
     ASSAY_TRY(state_->model->device->Read(state_->one.all.logits.view,
                                           std::as_writable_bytes(std::span(state_->logits))));
+    if (std::ranges::all_of(state_->logits, [](float logit) { return std::isnan(logit); })) {
+      return Fail(state_->NoNumber());
+    }
     state_->logits_read = true;
   }
   return std::span<const float>(state_->logits);
@@ -164,6 +216,7 @@ Result<TokenId> Decoder::Greedy() {
   TokenId best = 0;
   ASSAY_TRY(state_->model->device->Read(state_->one.all.best,
                                         std::as_writable_bytes(std::span(&best, 1))));
+  if (best < 0) return Fail(state_->NoNumber());
   return best;
 }
 

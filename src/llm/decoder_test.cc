@@ -242,6 +242,34 @@ TEST_F(DecoderTest, GreedyIsTheLargestLogit) {
   }
 }
 
+TEST(Decoder, E12_LogitsThatAreAllNaNNameTheLayerTheyComeFrom) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"blk.0.attn_norm.weight", "those of layer 0, so it comes from the embedding"},
+      {"blk.0.ffn_norm.weight", "those of layer 1, so it comes from layer 0 or"},
+      {"blk.1.ffn_norm.weight", "those of layer 2, so it comes from layer 1 or"},
+      {"blk.2.ffn_norm.weight", "every layer are finite, so it comes from layer 2"},
+      {"output_norm.weight", "from the output's weights"},
+  };
+  for (const auto& [tensor, where] : cases) {
+    testing::TinyModelOptions options = Shape(testing::kQ8_0, /*experts=*/false, /*tied=*/false);
+    options.nan_tensor = tensor;
+    const Engine engine(testing::MakeTinyModel(options).Build());
+    for (const KvType kv : {KvType::kF16, KvType::kF32}) {
+      SCOPED_TRACE(tensor);
+      const auto decoder = engine.NewDecoder({.kv = kv});
+      ASSERT_TRUE(decoder->Feed(SomeIds(5, engine.model().config().vocabulary)).has_value());
+      const auto greedy = decoder->Greedy();
+      ASSERT_FALSE(greedy.has_value());
+      EXPECT_EQ(greedy.error().code(), ErrorCode::kFormat);
+      EXPECT_THAT(greedy.error().message(), HasSubstr("logits after position 4 is NaN"));
+      EXPECT_THAT(greedy.error().message(), HasSubstr(where));
+      const auto logits = decoder->Logits();
+      ASSERT_FALSE(logits.has_value());
+      EXPECT_EQ(logits.error().ToString(), greedy.error().ToString());
+    }
+  }
+}
+
 TEST_F(DecoderTest, ARefusedFeedLeavesTheStateAsItWas) {
   const auto decoder = engine_.NewDecoder({.context = 16});
   const auto vocabulary = static_cast<TokenId>(engine_.model().config().vocabulary);

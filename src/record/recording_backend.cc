@@ -179,7 +179,7 @@ class RecordingBackend final : public Backend {
   }
 
   gpu::DeviceInfo info() const override { return inner_->info(); }
-  void EnableChecks() override { inner_->EnableChecks(); }
+  Status EnableChecks() override { return inner_->EnableChecks(); }
 
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const gpu::BufferDesc& desc) override {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<BackendBuffer> inner, inner_->CreateBuffer(desc));

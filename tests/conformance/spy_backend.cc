@@ -112,7 +112,7 @@ class SpyBackend final : public Backend {
       : inner_(std::move(inner)), spy_(std::move(spy)) {}
 
   DeviceInfo info() const override { return inner_->info(); }
-  void EnableChecks() override { inner_->EnableChecks(); }
+  Status EnableChecks() override { return inner_->EnableChecks(); }
 
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {
     ASSAY_TRY(spy_->Enter(SpyCall::kCreateBuffer, "buffer " + desc.label));

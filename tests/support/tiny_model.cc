@@ -120,7 +120,9 @@ class ModelBuilder final {
   void Add(const std::string& name, const std::vector<uint64_t>& dims, GgmlType type) {
     size_t count = 1;
     for (const uint64_t dim : dims) count *= dim;
-    writer_.AddTensor(name, type, dims, TinyWeights(options_.seed, name, count));
+    std::vector<float> values = TinyWeights(options_.seed, name, count);
+    if (name == options_.nan_tensor) std::ranges::fill(values, std::nanf(""));
+    writer_.AddTensor(name, type, dims, values);
   }
 
   const TinyModelOptions& options_;

@@ -44,6 +44,7 @@ struct TinyModelOptions {
   bool tied_output = false;
   GgmlType weights = kF32;  // Of the matrices; norms and router are F32.
   uint64_t seed = 1;
+  std::string nan_tensor;  // One of the norms' names: each of its values is NaN.
 };
 
 // The values of one of the model's tensors, before they are stored as its type: they depend on the

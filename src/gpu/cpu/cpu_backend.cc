@@ -197,9 +197,10 @@ class CpuBackend final : public Backend {
     return info;
   }
 
-  void EnableChecks() override {
+  Status EnableChecks() override {
     checked_ = true;
     memory_.EnablePoison();
+    return {};
   }
 
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {

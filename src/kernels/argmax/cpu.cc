@@ -46,7 +46,7 @@ void ArgMax(const gpu::CpuKernelArgs& args, Extent3 group) {
   }
   size_t column = best_begin;
   while (column < c.cols && !(x[column] == best)) ++column;
-  const int32_t result = column < c.cols ? static_cast<int32_t>(column) : 0;
+  const int32_t result = column < c.cols ? static_cast<int32_t>(column) : -1;
   std::memcpy(args.bindings[1] + uint64_t{group.x} * sizeof(result), &result, sizeof(result));
 }
 

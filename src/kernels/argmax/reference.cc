@@ -10,7 +10,7 @@ int32_t ReferenceArgMax(std::span<const float> row) {
     if (std::isnan(row[i])) continue;
     if (best < 0 || row[i] > row[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
   }
-  return best < 0 ? 0 : best;
+  return best;
 }
 
 }  // namespace assay::kernels
