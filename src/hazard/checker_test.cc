@@ -89,7 +89,7 @@ TEST(Checker, H1_SixtyFourWritesInARowAreSixtyThreePairs) {
   }
 }
 
-// Faults.md, 7: a list of barriers of a fixed size.
+// Kind 7 of docs/faults.md: a list of barriers of a fixed size.
 TEST(Checker, H1_CountsAreRightAroundEveryPowerOfTwo) {
   for (uint64_t readers = 1; readers <= 4098; ++readers) {
     const bool near_power = (readers & (readers - 1)) == 0 || ((readers + 1) & readers) == 0 ||

@@ -30,16 +30,22 @@ std::unique_ptr<gpu::Device> MakeCpuDevice(int threads, bool checked) {
 Engine::Engine(std::string gguf_bytes, const EngineOptions& options)
     : bytes_(std::move(gguf_bytes)),
       file_(Must(gguf::File::FromMemory(std::as_bytes(std::span(bytes_)), "test.gguf"))) {
-  Load(options);
+  Load(MakeCpuDevice(options.threads, options.checked), options);
 }
 
 Engine::Engine(std::shared_ptr<const gguf::File> file, const EngineOptions& options)
     : file_(std::move(file)) {
-  Load(options);
+  Load(MakeCpuDevice(options.threads, options.checked), options);
 }
 
-void Engine::Load(const EngineOptions& options) {
-  device_ = MakeCpuDevice(options.threads, options.checked);
+Engine::Engine(std::string gguf_bytes, std::unique_ptr<gpu::Device> device)
+    : bytes_(std::move(gguf_bytes)),
+      file_(Must(gguf::File::FromMemory(std::as_bytes(std::span(bytes_)), "test.gguf"))) {
+  Load(std::move(device), {});
+}
+
+void Engine::Load(std::unique_ptr<gpu::Device> device, const EngineOptions& options) {
+  device_ = std::move(device);
   model_ = Must(
       llm::Model::Load(device_.get(), file_, {.loaders = options.loaders, .mmap = options.mmap}));
 }

@@ -29,6 +29,8 @@ class Engine final {
   explicit Engine(std::string gguf_bytes, const EngineOptions& options = {});
   // Borrows a file.
   explicit Engine(std::shared_ptr<const gguf::File> file, const EngineOptions& options = {});
+  // On a device that the test has made.
+  Engine(std::string gguf_bytes, std::unique_ptr<gpu::Device> device);
 
   const gguf::File& file() const { return *file_; }
   gpu::Device& device() { return *device_; }
@@ -36,7 +38,7 @@ class Engine final {
   std::unique_ptr<llm::Decoder> NewDecoder(const llm::DecoderOptions& options = {}) const;
 
  private:
-  void Load(const EngineOptions& options);
+  void Load(std::unique_ptr<gpu::Device> device, const EngineOptions& options);
 
   std::string bytes_;
   std::shared_ptr<const gguf::File> file_;
