@@ -12,7 +12,7 @@ set -euo pipefail
 build_packages=(
   build-essential g++ cmake ninja-build ccache mold pkg-config git ca-certificates
   libfmt-dev libexpected-dev libzstd-dev libxxhash-dev libhwy-dev libpcre2-dev libutf8proc-dev
-  libcli11-dev nlohmann-json3-dev
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libcapstone-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   zstd python3 patch
 )

@@ -5,6 +5,7 @@
 #include "cli/compare_command.h"
 #include "cli/gguf_command.h"
 #include "cli/run_command.h"
+#include "cli/scan_command.h"
 #include "cli/seal_command.h"
 #include "cli/show_command.h"
 #include "cli/trace_command.h"
@@ -21,6 +22,7 @@ std::span<const CommandEntry> Commands() {
       {"check", &MakeCheckCommand},
       {"show", &MakeShowCommand},
       {"seal", &MakeSealCommand},
+      {"scan", &MakeScanCommand},
       {"gguf", &MakeGgufCommand},
       {"bench", &MakeBenchCommand},
   };

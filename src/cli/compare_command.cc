@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 
 #include "assay/compare.h"
-
-#include "prove/evidence_compare.h"
+#include "assay/prove.h"
 
 namespace assay::cli {
 namespace {

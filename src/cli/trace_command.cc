@@ -9,6 +9,7 @@
 #include "assay/trace.h"
 
 #include "cli/engine_flags.h"
+#include "cli/kernel_scan.h"
 #include "cli/runner.h"
 #include "gpu/backend.h"
 #include "prove/evidence.h"
@@ -141,6 +142,7 @@ std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::
 EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
   EvidenceFacts facts;
   facts.tool_version = Version();
+  facts.command = "assay trace";
   facts.trace_version = static_cast<int>(trace_version_);
   facts.command_options = {
       {"backend", engine_.backend},
@@ -244,7 +246,7 @@ Result<int> TraceCommand::Run(Context& context) {
       context.Flush();
     }
   }
-  ASSAY_TRY(evidence.Finish(Facts(model_digest), sequences));
+  ASSAY_TRY(evidence.Finish(Facts(model_digest), sequences, ScanKernels()));
   return kExitOk;
 }
 

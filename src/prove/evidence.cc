@@ -24,9 +24,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
+constexpr int kOldestFormat = 1;
 constexpr std::string_view kManifestName = "manifest.json";
 constexpr std::string_view kIdsName = "ids.json";
+constexpr std::string_view kScanName = "kernels.scan";
 // Far above what a recording writes; a larger file is not ours.
 constexpr uint64_t kMaxManifestBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxIdsBytes = uint64_t{1} << 30;
@@ -41,12 +43,16 @@ std::string TraceName(int64_t depth, bool compressed) {
 
 // True for the names that a recording gives to its files.
 bool IsEvidenceName(std::string_view name) {
-  if (name == kManifestName || name == kIdsName) return true;
+  if (name == kManifestName || name == kIdsName || name == kScanName) return true;
   if (name.ends_with(".zst")) name.remove_suffix(4);
   if (!name.starts_with("depth-") || !name.ends_with(".trace")) return false;
   name.remove_prefix(6);
   name.remove_suffix(6);
   return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool Lists(const EvidenceManifest& manifest, std::string_view name) {
+  return std::ranges::count(manifest.files, name, &EvidenceFile::name) > 0;
 }
 
 Result<EvidenceFile> Describe(const std::string& folder, const std::string& name) {
@@ -69,6 +75,8 @@ std::string FormatManifest(const EvidenceManifest& manifest) {
   json["format"] = kFormat;
   json["tool_version"] = manifest.facts.tool_version;
   json["trace_version"] = manifest.facts.trace_version;
+  json["scan_version"] = kScanVersion;
+  json["command"] = manifest.facts.command;
   json["command_options"] = ordered_json::object();
   for (const auto& [name, value] : manifest.facts.command_options) {
     json["command_options"][name] = value;
@@ -148,13 +156,13 @@ Result<ordered_json> ReadJson(const std::string& path, uint64_t max_bytes) {
   return json;
 }
 
-Status CheckFormat(Members& members, const std::string& path) {
+Result<int64_t> ReadFormat(Members& members, const std::string& path) {
   const int64_t format = members.Count("format");
   ASSAY_TRY(members.status());
-  if (format == kFormat) return {};
-  return Fail(
-      ErrorCode::kUnsupported, path,
-      fmt::format("\"{}\" has format {}; this program reads format {}.", path, format, kFormat));
+  if (format >= kOldestFormat && format <= kFormat) return format;
+  return Fail(ErrorCode::kUnsupported, path,
+              fmt::format("\"{}\" has format {}; this program reads formats {} to {}.", path,
+                          format, kOldestFormat, kFormat));
 }
 
 Result<EvidenceManifest> ReadManifest(const std::string& folder) {
@@ -168,8 +176,9 @@ Result<EvidenceManifest> ReadManifest(const std::string& folder) {
   }
   ASSAY_ASSIGN_OR_RETURN(const ordered_json json, ReadJson(path, kMaxManifestBytes));
   Members members(json, path);
-  ASSAY_TRY(CheckFormat(members, path));
   EvidenceManifest manifest;
+  ASSAY_ASSIGN_OR_RETURN(manifest.format, ReadFormat(members, path));
+  if (manifest.format > kOldestFormat) manifest.facts.command = members.Text("command");
   manifest.facts.tool_version = members.Text("tool_version");
   manifest.facts.trace_version =
       static_cast<int>(std::min<int64_t>(members.Count("trace_version"), INT32_MAX));
@@ -219,7 +228,11 @@ Status CheckFileNames(const std::string& folder, const EvidenceManifest& manifes
   for (const EvidenceFile& file : manifest.files) {
     if (!names.insert(file.name).second) return fault(fmt::format("lists \"{}\" twice", file.name));
   }
-  if (names.erase(std::string(kIdsName)) == 0) return fault(fmt::format("lists no {}", kIdsName));
+  if (names.erase(std::string(kIdsName)) == 0 &&
+      (manifest.format == kOldestFormat || manifest.facts.steps != 0)) {
+    return fault(fmt::format("lists no {}", kIdsName));
+  }
+  if (manifest.format > kOldestFormat) names.erase(std::string(kScanName));
   for (const int64_t depth : manifest.depths) {
     const size_t traces =
         names.erase(TraceName(depth, false)) + names.erase(TraceName(depth, true));
@@ -255,7 +268,7 @@ Result<std::vector<IdSequence>> ReadIds(const std::string& folder,
   const std::string path = Join(folder, kIdsName);
   ASSAY_ASSIGN_OR_RETURN(const ordered_json json, ReadJson(path, kMaxIdsBytes));
   Members members(json, path);
-  ASSAY_TRY(CheckFormat(members, path));
+  ASSAY_TRY(ReadFormat(members, path));
   std::vector<IdSequence> sequences;
   if (const ordered_json* list = members.List("sequences")) {
     for (const ordered_json& item : *list) {
@@ -404,8 +417,9 @@ Status EvidenceWriter::MoveIntoPlace() {
                   folder_, std::system_category().message(error_number)));
 }
 
-Status EvidenceWriter::Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences) {
-  EvidenceManifest manifest{.facts = facts, .depths = {}, .files = {}};
+Status EvidenceWriter::Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences,
+                              const std::optional<Scan>& scan) {
+  EvidenceManifest manifest{.format = kFormat, .facts = facts, .depths = {}, .files = {}};
   for (const auto& [depth, name] : traces_) {
     manifest.depths.push_back(depth);
     ASSAY_ASSIGN_OR_RETURN(EvidenceFile file, Describe(work_folder_, name));
@@ -413,15 +427,20 @@ Status EvidenceWriter::Finish(const EvidenceFacts& facts, std::span<const IdSequ
   }
   std::vector<IdSequence> sorted(sequences.begin(), sequences.end());
   std::ranges::sort(sorted, {}, &IdSequence::depth);
-  if (!std::ranges::equal(sorted, manifest.depths, {}, &IdSequence::depth)) {
+  if (!sorted.empty() && !std::ranges::equal(sorted, manifest.depths, {}, &IdSequence::depth)) {
     return Fail(ErrorCode::kInvalidArgument, folder_,
                 fmt::format("The evidence of \"{}\" has {} sequences of ids for {} traces; each "
                             "depth needs one of both.",
                             folder_, sorted.size(), manifest.depths.size()));
   }
-  ASSAY_TRY(WriteFile(Join(work_folder_, kIdsName), FormatIds(sorted)));
-  ASSAY_ASSIGN_OR_RETURN(EvidenceFile ids, Describe(work_folder_, std::string(kIdsName)));
-  manifest.files.push_back(std::move(ids));
+  const auto add = [&](std::string_view name, const std::string& text) -> Status {
+    ASSAY_TRY(WriteFile(Join(work_folder_, name), text));
+    ASSAY_ASSIGN_OR_RETURN(EvidenceFile file, Describe(work_folder_, std::string(name)));
+    manifest.files.push_back(std::move(file));
+    return {};
+  };
+  if (!sorted.empty()) ASSAY_TRY(add(kIdsName, FormatIds(sorted)));
+  if (scan) ASSAY_TRY(add(kScanName, FormatScan(*scan)));
   ASSAY_TRY(WriteFile(Join(work_folder_, kManifestName), FormatManifest(manifest)));
   return MoveIntoPlace();
 }
@@ -435,18 +454,22 @@ Result<EvidenceFolder> EvidenceFolder::Open(const std::string& folder) {
   ASSAY_TRY(CheckFileNames(folder, manifest));
   for (const EvidenceFile& file : manifest.files) ASSAY_TRY(CheckContents(folder, file));
   EvidenceFolder evidence(folder, std::move(manifest));
-  ASSAY_ASSIGN_OR_RETURN(evidence.sequences_, ReadIds(folder, evidence.manifest_));
+  if (Lists(evidence.manifest_, kIdsName)) {
+    ASSAY_ASSIGN_OR_RETURN(evidence.sequences_, ReadIds(folder, evidence.manifest_));
+  }
   return evidence;
 }
 
 std::string EvidenceFolder::TracePath(int64_t depth) const {
   for (const bool compressed : {false, true}) {
     const std::string name = TraceName(depth, compressed);
-    if (std::ranges::count(manifest_.files, name, &EvidenceFile::name) > 0) {
-      return Join(folder_, name);
-    }
+    if (Lists(manifest_, name)) return Join(folder_, name);
   }
   return {};
+}
+
+std::string EvidenceFolder::ScanPath() const {
+  return Lists(manifest_, kScanName) ? Join(folder_, kScanName) : std::string();
 }
 
 }  // namespace assay::prove

@@ -1,9 +1,12 @@
-// Evidence: the folder that `assay trace` writes and `assay compare` reads. One owner for both
-// sides.
+// Evidence: the folder that `assay trace` and `assay prove` write and `assay compare` reads. One
+// owner for both sides.
 //
 //   depth-<N>.trace      (or .trace.zst) one trace for each depth
-//   ids.json             the token ids generated at each depth
+//   ids.json             the token ids generated at each depth; left out where none were
+//   kernels.scan         the scan of the program's kernels; left out where none was made
 //   manifest.json        what was recorded and the digest of every other file; written last
+//
+// Manifests of format 1 have no scan and no command, and always have ids; they are read as well.
 //
 // A folder without a manifest, or whose files are not what its manifest says, is not evidence: the
 // recording did not finish or something changed it afterwards.
@@ -12,11 +15,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "assay/base.h"
+#include "assay/prove.h"
 
 namespace assay::prove {
 
@@ -31,11 +36,13 @@ struct IdSequence {
 struct EvidenceFacts {
   std::string tool_version;
   int trace_version = 0;
+  // What recorded it, such as "assay trace"; without what a machine gave it (paths).
+  std::string command = {};
   // Flags of the recording by name, those that may not change a trace (threads, loaders) included:
   // a reader sees under which conditions two folders agree.
   std::map<std::string, std::string> command_options;
   std::string model_digest;
-  int64_t steps = 0;  // Decode steps recorded at each depth.
+  int64_t steps = 0;  // Decode steps recorded at each depth; 0 without ids.
 };
 
 struct EvidenceFile {
@@ -45,6 +52,7 @@ struct EvidenceFile {
 };
 
 struct EvidenceManifest {
+  int64_t format = 0;  // Of the manifest that was read.
   EvidenceFacts facts;
   std::vector<int64_t> depths;  // Rising.
   std::vector<EvidenceFile> files;
@@ -73,10 +81,12 @@ class EvidenceWriter final {
   std::string TracePath(int64_t depth, bool compressed = false);
   // Where that trace lies after Finish().
   std::string FinalTracePath(int64_t depth) const;
-  // Writes ids.json, takes the digest of every file, writes the manifest, and moves the folder to
-  // its name. Errors: kNotFound when a trace that TracePath() named is not there; as Create() when
-  // somebody else filled the folder meanwhile; kIo.
-  Status Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences);
+  // Writes ids.json, unless there are no sequences, and the scan, where there is one; takes the
+  // digest of every file, writes the manifest, and moves the folder to its name. Errors: kNotFound
+  // when a trace that TracePath() named is not there; as Create() when somebody else filled the
+  // folder meanwhile; kIo.
+  Status Finish(const EvidenceFacts& facts, std::span<const IdSequence> sequences,
+                const std::optional<Scan>& scan = std::nullopt);
 
  private:
   EvidenceWriter(std::string folder, std::string work_folder, bool replace)
@@ -93,15 +103,18 @@ class EvidenceWriter final {
 class EvidenceFolder final {
  public:
   // Checks the manifest, the size and digest of every file, and that there are as many ids at each
-  // depth as steps, at least one. Errors: kNotFound when it is no
+  // depth as steps, at least one, where there are ids. Errors: kNotFound when it is no
   // folder or has no manifest, kFormat when something in it is not what the manifest says, kIo.
   static Result<EvidenceFolder> Open(const std::string& folder);
 
   const std::string& path() const { return folder_; }
   const EvidenceManifest& manifest() const { return manifest_; }
+  // Of every depth, or of none.
   const std::vector<IdSequence>& sequences() const { return sequences_; }
   // Of a depth that the manifest lists.
   std::string TracePath(int64_t depth) const;
+  // Empty where there is no scan.
+  std::string ScanPath() const;
 
  private:
   EvidenceFolder(std::string folder, EvidenceManifest manifest)

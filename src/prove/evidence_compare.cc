@@ -1,5 +1,3 @@
-#include "prove/evidence_compare.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "assay/prove.h"
 #include "assay/trace.h"
 
 #include "prove/evidence.h"
@@ -77,6 +76,7 @@ std::vector<std::string> NotesOn(const EvidenceFacts& a, const EvidenceFacts& b)
   const auto note = [&](std::string_view what, const std::string& in_a, const std::string& in_b) {
     if (in_a != in_b) notes.push_back(fmt::format("{}: {} in A, {} in B", what, in_a, in_b));
   };
+  note("command", a.command, b.command);
   note("program version", a.tool_version, b.tool_version);
   note("trace version", fmt::format("{}", a.trace_version), fmt::format("{}", b.trace_version));
   note("model digest", a.model_digest, b.model_digest);
@@ -141,14 +141,9 @@ std::string DepthWord(const DepthComparison& depth) {
   return fmt::format("depth {} rc {}", depth.depth, StatusOf(depth.report->verdict));
 }
 
-uint64_t DifferingIds(const EvidenceReport& report) {
-  uint64_t differing = 0;
-  for (const IdComparison& ids : report.ids) differing += ids.differing;
-  return differing;
-}
-
 std::string IdsWord(const EvidenceReport& report) {
-  const uint64_t differing = DifferingIds(report);
+  if (report.ids.empty()) return "no ids";
+  const uint64_t differing = report.differing_ids();
   return differing == 0 ? std::string("ids equal") : fmt::format("ids differ {}", differing);
 }
 
@@ -167,29 +162,64 @@ std::string RcLine(const EvidenceReport& report) {
   if (report.depths.empty()) return fmt::format("compare: rc {}\n", StatusOf(report.verdict));
   std::vector<std::string> words;
   for (const DepthComparison& depth : report.depths) words.push_back(DepthWord(depth));
-  return fmt::format("compare: rc {} (trace {}; {})\n", StatusOf(report.verdict),
+  const std::string kernels =
+      report.kernels ? fmt::format("kernels rc {}, added {}; ", StatusOf(report.kernels->verdict),
+                                   report.kernels->added)
+                     : std::string();
+  return fmt::format("compare: rc {} ({}trace {}; {})\n", StatusOf(report.verdict), kernels,
                      fmt::join(words, ", "), IdsWord(report));
 }
 
 std::string PlainWords(const EvidenceReport& report) {
+  const std::string ids = report.ids.empty() ? "there are no ids" : "the ids are equal";
   switch (report.verdict) {
     case Verdict::kIdentical:
-      return fmt::format(
-          "identical: the traces of {} depths are the same bytes, and the ids are "
-          "equal\n",
-          report.depths.size());
+      return fmt::format("identical: the traces of {} depths are the same bytes, and {}\n",
+                         report.depths.size(), ids);
     case Verdict::kRenumbered:
-      return "renumbered: the same but for the numbers of buffers, which is no proof; the ids are "
-             "equal\n";
-    case Verdict::kDifferent:
-      return fmt::format("different: {}\n", DifferingIds(report) > 0
-                                                ? "traces or ids do not agree, see above"
-                                                : "traces do not agree, see above; the ids are "
-                                                  "equal");
+      return fmt::format(
+          "renumbered: the same but for the numbers of buffers, which is no proof; {}\n", ids);
+    case Verdict::kDifferent: {
+      std::vector<std::string_view> parts;
+      if (report.kernels && report.kernels->verdict == Verdict::kDifferent) {
+        parts.emplace_back("kernels");
+      }
+      for (const DepthComparison& depth : report.depths) {
+        if (VerdictOf(depth) != Verdict::kDifferent) continue;
+        parts.emplace_back("traces");
+        break;
+      }
+      if (report.differing_ids() > 0) parts.emplace_back("ids");
+      return fmt::format("different: {} do not agree, see above{}\n", fmt::join(parts, " and "),
+                         report.differing_ids() > 0 ? "" : "; " + ids);
+    }
     case Verdict::kRefused:
       return fmt::format("refused: nothing can be said. {}\n", trace::Printable(report.reason));
   }
   return {};
+}
+
+// Compares the scans where both folders have one.
+void CompareKernels(const EvidenceFolder& a, const EvidenceFolder& b, EvidenceReport* report) {
+  const std::string path_a = a.ScanPath();
+  const std::string path_b = b.ScanPath();
+  if (path_a.empty() && path_b.empty()) return;
+  if (path_a.empty() || path_b.empty()) {
+    report->notes.push_back(fmt::format("only {} has a kernel scan: the scans were not compared",
+                                        path_a.empty() ? "B" : "A"));
+    return;
+  }
+  const Result<Scan> scan_a = ReadScan(path_a);
+  const Result<Scan> scan_b = ReadScan(path_b);
+  ScanComparison& kernels = report->kernels.emplace();
+  if (scan_a && scan_b) {
+    kernels = CompareScans(*scan_a, *scan_b);
+  } else {
+    kernels.verdict = Verdict::kRefused;
+    kernels.reason = (scan_a ? scan_b : scan_a).error().ToString();
+  }
+  if (kernels.verdict == Verdict::kRefused) AddReason(kernels.reason, report);
+  report->verdict = Worse(report->verdict, kernels.verdict);
 }
 
 }  // namespace
@@ -209,6 +239,12 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
   if (!a || !b) return report;
 
   report.notes = NotesOn(a->manifest().facts, b->manifest().facts);
+  CompareKernels(*a, *b, &report);
+  const bool ids = !a->sequences().empty() && !b->sequences().empty();
+  if (a->sequences().empty() != b->sequences().empty()) {
+    report.notes.push_back(
+        fmt::format("only {} has ids: they were not compared", a->sequences().empty() ? "B" : "A"));
+  }
   std::map<int64_t, DepthComparison> depths;
   for (const int64_t depth : a->manifest().depths) depths[depth].in_a = true;
   for (const int64_t depth : b->manifest().depths) depths[depth].in_b = true;
@@ -216,7 +252,7 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
     depth.depth = number;
     if (depth.in_a && depth.in_b) {
       depth.report = compare::CompareTraces(a->TracePath(number), b->TracePath(number), options);
-      report.ids.push_back(CompareIds(number, *IdsOf(*a, number), *IdsOf(*b, number)));
+      if (ids) report.ids.push_back(CompareIds(number, *IdsOf(*a, number), *IdsOf(*b, number)));
       if (depth.report->verdict == Verdict::kRefused) {
         AddReason(depth.report->reason, &report);
       }
@@ -224,7 +260,7 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
     report.verdict = Worse(report.verdict, VerdictOf(depth));
     report.depths.push_back(std::move(depth));
   }
-  if (DifferingIds(report) > 0) report.verdict = Worse(report.verdict, Verdict::kDifferent);
+  if (report.differing_ids() > 0) report.verdict = Worse(report.verdict, Verdict::kDifferent);
   return report;
 }
 
@@ -233,6 +269,7 @@ std::string FormatEvidenceText(const EvidenceReport& report) {
   for (const std::string& note : report.notes) {
     text += fmt::format("note: {}\n", trace::Printable(note));
   }
+  if (report.kernels) text += "== kernels\n" + FormatScanText(*report.kernels);
   for (const DepthComparison& depth : report.depths) {
     text += fmt::format("== depth {}\n", depth.depth);
     text += depth.report ? compare::FormatText(*depth.report)
@@ -250,6 +287,8 @@ std::string FormatEvidenceJson(const EvidenceReport& report) {
   json["b"] = report.name_b;
   json["reason"] = report.reason;
   json["notes"] = report.notes;
+  json["kernels"] =
+      report.kernels ? ordered_json::parse(FormatScanJson(*report.kernels)) : ordered_json();
   json["traces"] = ordered_json::array();
   for (const DepthComparison& depth : report.depths) {
     ordered_json item = {{"depth", depth.depth}};

@@ -234,7 +234,7 @@ TEST_F(EvidenceTest, ManifestMustListExactlyItsFiles) {
       {"\"steps\": 3", "\"steps\": 18446744073709551615", "\"steps\" is not a whole number"},
       {"\"steps\": 3", "\"steps\": \"3\"", "\"steps\" is missing"},
       {"\"bytes\": 4", "\"bytes\": 5", "has 4 bytes, but the manifest says 5"},
-      {"\"format\": 1", "\"format\": 9", "has format 9"},
+      {"\"format\": 2", "\"format\": 9", "has format 9"},
       {"\"threads\": \"2\"", "\"threads\": 2", "command_options"},
   };
   for (const auto& each : cases) {
@@ -243,6 +243,43 @@ TEST_F(EvidenceTest, ManifestMustListExactlyItsFiles) {
     Replace("manifest.json", each.from, each.to);
     EXPECT_THAT(OpenError().message(), HasSubstr(each.message)) << each.to;
   }
+}
+
+TEST_F(EvidenceTest, P1_TheScanAndTheCommandAreKept) {
+  facts_.command = "assay trace";
+  const Scan scan{"cpu-code-1", "", {{.kernel = "add", .target = "AVX2", .digest = "ab"}}};
+  EvidenceWriter writer = EvidenceWriter::Create(folder_, false).value();
+  ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));
+  ASSERT_TRUE(writer.Finish(facts_, std::span(sequences_).last(1), scan));
+  EXPECT_EQ(EvidenceFolder::Open(folder_).value().manifest().facts.command, "assay trace");
+  EXPECT_EQ(ReadScan(folder_).value(), scan);
+  Replace("kernels.scan", "AVX2", "AVX3");
+  EXPECT_THAT(OpenError().message(), HasSubstr("kernels.scan\" has digest"));
+  fs::remove(In("kernels.scan"));
+  EXPECT_EQ(OpenError().code(), ErrorCode::kNotFound);
+}
+
+TEST_F(EvidenceTest, P1_AFolderWithoutIdsIsWholeWhenItSaysSo) {
+  facts_.steps = 0;
+  EvidenceWriter writer = EvidenceWriter::Create(folder_, false).value();
+  ASSERT_TRUE(WriteFile(writer.TracePath(0), "zero"));
+  ASSERT_TRUE(writer.Finish(facts_, {}));
+  EXPECT_THAT(Files(), UnorderedElementsAre("depth-0.trace", "manifest.json"));
+  EXPECT_THAT(EvidenceFolder::Open(folder_).value().sequences(), IsEmpty());
+  EXPECT_EQ(ReadScan(folder_).error().code(), ErrorCode::kNotFound);
+  Replace("manifest.json", "\"steps\": 0", "\"steps\": 1");
+  EXPECT_THAT(OpenError().message(), HasSubstr("lists no ids.json"));
+}
+
+TEST_F(EvidenceTest, P1_FormatOneIsReadAndAlwaysHasIds) {
+  Record();
+  Replace("manifest.json", "\"format\": 2", "\"format\": 1");
+  Replace("manifest.json", "  \"scan_version\": 1,\n  \"command\": \"\",\n", "");
+  const auto read = EvidenceFolder::Open(folder_);
+  ASSERT_TRUE(read) << read.error().ToString();
+  EXPECT_EQ(read->manifest().format, 1);
+  Replace("manifest.json", "\"ids.json\"", "\"kernels.scan\"");
+  EXPECT_THAT(OpenError().message(), HasSubstr("lists no ids.json"));
 }
 
 TEST_F(EvidenceTest, EachDepthHasAsManyIdsAsSteps) {

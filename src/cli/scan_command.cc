@@ -1,0 +1,137 @@
+#include "cli/scan_command.h"
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "assay/prove.h"
+
+#include "base/file.h"
+#include "cli/kernel_scan.h"
+
+namespace assay::cli {
+namespace {
+
+class ScanCommand final : public Command {
+ public:
+  CommandSpec Describe() override;
+  Status CheckArguments() override;
+  Result<int> Run(Context& context) override;
+
+ private:
+  Result<int> Write(Context& context) const;
+  Result<int> Compare(Context& context) const;
+
+  std::vector<std::string> paths_;
+  std::string method_ = "best";
+  std::string output_;
+  bool compare_ = false;
+  bool json_ = false;
+};
+
+CommandSpec ScanCommand::Describe() {
+  return {
+      .name = "scan",
+      .summary = "Writes a row for each kernel of this program, or compares two such scans.",
+      .description =
+          "A row says what one kernel is for one instruction set: the digest of its code, its "
+          "size, "
+          "instructions by class, workgroup, shared memory, bindings and constants. Rows are "
+          "sorted, and two builds of the same source by the same compiler give the same scan "
+          "wherever they lie.\n\n"
+          "The method cpu-code-1 digests the machine code with addresses taken out; cpu-source-1 "
+          "digests the sources, the compiler and its flags. Without --method the first is used "
+          "where the program has symbols.",
+      .positionals = {{.name = "SCAN",
+                       .value = TextListValue{&paths_},
+                       .help = "With --compare: two scans, or folders of evidence.",
+                       .required = false}},
+      .flags = {{.names = "--compare",
+                 .value = SwitchValue{&compare_},
+                 .help = "Compares the two scans that are named."},
+                {.names = "--json",
+                 .value = SwitchValue{&json_},
+                 .help = "Prints the comparison as one JSON object."},
+                {.names = "--method",
+                 .value =
+                     ChoiceValue{&method_,
+                                 {"best", std::string(kCodeMethod), std::string(kSourceMethod)}},
+                 .placeholder = "METHOD",
+                 .help = "How digests are made."},
+                {.names = "-o,--output",
+                 .value = TextValue{&output_},
+                 .placeholder = "FILE",
+                 .help = "Writes the scan there instead of to standard output.",
+                 .show_default = false}},
+      .examples = {{"assay scan -o before.scan", "Scans this program."},
+                   {"assay scan --compare before.scan after.scan", "Says which kernels changed."}},
+      .exit_meanings = {{kExitOk, "The scan was made; with --compare: the same."},
+                        {kExitDifferent, "With --compare: different."},
+                        {kExitFailed,
+                         "The scan failed (what is written says so and has no rows), or one of "
+                         "those compared is refused."}},
+      .quiet_help = "With --compare prints nothing but errors; else it changes nothing.",
+  };
+}
+
+Status ScanCommand::CheckArguments() {
+  if (compare_ && paths_.size() != 2) {
+    return Fail(ErrorCode::kInvalidArgument, "SCAN",
+                fmt::format("--compare takes two scans; {} are named.", paths_.size()));
+  }
+  if (!compare_ && !paths_.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "SCAN",
+                fmt::format("\"{}\" is named, but without --compare this program scans itself.",
+                            paths_.front()));
+  }
+  if (!compare_ && json_) {
+    return Fail(ErrorCode::kInvalidArgument, "--json", "--json needs --compare.");
+  }
+  if (compare_ && !output_.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "--output", "--output does not go with --compare.");
+  }
+  return {};
+}
+
+Result<int> ScanCommand::Run(Context& context) {
+  return compare_ ? Compare(context) : Write(context);
+}
+
+Result<int> ScanCommand::Write(Context& context) const {
+  const prove::Scan scan = method_ == "best" ? ScanKernels() : ScanKernels(method_);
+  const std::string text = prove::FormatScan(scan);
+  if (output_.empty()) {
+    context.Print(text);
+  } else {
+    ASSAY_TRY(WriteFile(output_, text));
+  }
+  if (scan.failed.empty()) return kExitOk;
+  context.PrintError(fmt::format("The scan failed: {}", scan.failed));
+  return kExitFailed;
+}
+
+Result<int> ScanCommand::Compare(Context& context) const {
+  prove::ScanComparison comparison;
+  const Result<prove::Scan> a = prove::ReadScan(paths_[0]);
+  const Result<prove::Scan> b = prove::ReadScan(paths_[1]);
+  if (a && b) {
+    comparison = prove::CompareScans(*a, *b);
+  } else {
+    comparison.verdict = compare::Verdict::kRefused;
+    comparison.reason = (a ? b : a).error().ToString();
+  }
+  if (json_) {
+    context.Print(prove::FormatScanJson(comparison));
+  } else if (!context.quiet()) {
+    context.Print(prove::FormatScanText(comparison));
+  }
+  if (comparison.verdict == compare::Verdict::kRefused) context.PrintError(comparison.reason);
+  return static_cast<int>(comparison.verdict);
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeScanCommand() { return std::make_unique<ScanCommand>(); }
+
+}  // namespace assay::cli
