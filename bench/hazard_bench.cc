@@ -133,11 +133,11 @@ void CheckEvents(benchmark::State& state, Barriers barriers) {
   state.SetItemsProcessed(static_cast<int64_t>(checked));
 }
 
-void BM_CheckCleanEvents(benchmark::State& state) { CheckEvents(state, Barriers::kAll); }
-void BM_CheckRacyEvents(benchmark::State& state) { CheckEvents(state, Barriers::kNone); }
+void CheckCleanEvents(benchmark::State& state) { CheckEvents(state, Barriers::kAll); }
+void CheckRacyEvents(benchmark::State& state) { CheckEvents(state, Barriers::kNone); }
 
 // A whole trace: reading it, its digest, the check.
-void BM_CheckTraceText(benchmark::State& state) {
+void CheckText(benchmark::State& state) {
   const auto dispatches = static_cast<uint64_t>(state.range(0));
   DecodeProgram program(Barriers::kAll);
   std::string text;
@@ -207,9 +207,9 @@ void SizesOfTheChecker(benchmark::internal::Benchmark* bench) {
   }
 }
 
-BENCHMARK(BM_CheckCleanEvents)->Apply(SizesOfTheChecker);
-BENCHMARK(BM_CheckRacyEvents)->Apply(SizesOfTheChecker);
-BENCHMARK(BM_CheckTraceText)->Apply(Sizes);
+BENCHMARK(CheckCleanEvents)->Apply(SizesOfTheChecker);
+BENCHMARK(CheckRacyEvents)->Apply(SizesOfTheChecker);
+BENCHMARK(CheckText)->Apply(Sizes);
 
 }  // namespace
 }  // namespace assay::hazard

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import presubmit  # noqa: E402
-from checks import counts, cpp, lint, orphans  # noqa: E402
+from checks import counts, cpp, lint, orphans, tidy  # noqa: E402
 from checks.tree import Tree  # noqa: E402
 
 
@@ -237,13 +237,36 @@ class ProgramsTest(unittest.TestCase):
         database = os.path.join(self.root, "compile_commands.json")
         with open(database, "w", encoding="utf-8") as file:
             json.dump([{"directory": self.root, "file": "a.cc", "command": "clang++-14 -c a.cc"}], file)
-        self.assertEqual([(p.path, p.line) for p in lint.clang_tidy(tree, database)], [("b.h", 1)])
+        self.assertEqual([(p.path, p.line) for p in tidy.clang_tidy(tree, database)], [("b.h", 1)])
         # What failed is not remembered as clean; a mended header is seen through its includer.
-        self.assertEqual(len(list(lint.clang_tidy(tree, database))), 1)
+        self.assertEqual(len(list(tidy.clang_tidy(tree, database))), 1)
         tree = self.tree(files | {"b.h": "int* p = nullptr;\n"})
-        self.assertEqual(list(lint.clang_tidy(tree, database)), [])
+        self.assertEqual(list(tidy.clang_tidy(tree, database)), [])
         tree = self.tree(files)
-        self.assertEqual(len(list(lint.clang_tidy(tree, database))), 1)
+        self.assertEqual(len(list(tidy.clang_tidy(tree, database))), 1)
+
+    def test_tidy_judges_sources_together(self):
+        hidden = "namespace n {\n  int Hidden() { int* p = %s; return p == nullptr; }\n}\n"
+        files = {".clang-tidy": "Checks: '-*,modernize-use-nullptr'\nWarningsAsErrors: '*'\n",
+                 "r/a.cc": "int* pa = 0;\n", "r/b.cc": "int* pb = 0;\n", "r/c.cc": "int* pa = 0;\n",
+                 "s/d.cc": hidden % "0", "s/e.cc": hidden % "nullptr", "s/f.cc": "#undef X\n"}
+        tree = self.tree(files)
+        database = os.path.join(self.root, "compile_commands.json")
+        with open(database, "w", encoding="utf-8") as file:
+            json.dump([{"directory": self.root, "file": path, "command": f"clang++-14 -o x.o -c {path}"}
+                       for path in files if path.endswith(".cc")], file)
+        flags = tidy.compile_flags(tree, database)
+        self.assertEqual(flags["r/a.cc"], [])
+        # Not two that define one name, and not what steers itself by macros.
+        self.assertEqual(sorted(tidy.batches(tree, flags, flags)), [
+            ["r/a.cc", "r/b.cc"], ["r/c.cc"], ["s/d.cc", "s/e.cc"], ["s/f.cc"]])
+        # What then still does not compile is judged source by source.
+        said = []
+        found = sorted((p.path, p.line) for p in tidy.clang_tidy(tree, database, said.append))
+        self.assertEqual(found, [("r/a.cc", 1), ("r/b.cc", 1), ("r/c.cc", 1), ("s/d.cc", 2)])
+        self.assertEqual(len(said), 1)
+        self.assertIn("Hidden", said[0])
+        self.assertEqual(len(list(tidy.clang_tidy(tree, database))), 4)
 
     def test_spelling(self):
         if not presubmit.lint.shutil.which("codespell"):

@@ -31,7 +31,7 @@ class Backend;  // src/gpu/backend.h
 template <>
 struct std::default_delete<assay::gpu::Backend> {
   constexpr default_delete() noexcept = default;
-  template <typename Derived>
+  template <typename Derived>  // NOLINTNEXTLINE(google-explicit-constructor): as the standard's.
   requires std::is_convertible_v<Derived*, assay::gpu::Backend*> default_delete(
       const std::default_delete<Derived>&)
   noexcept {}

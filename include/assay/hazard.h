@@ -60,7 +60,7 @@ Category CategoryOf(Rule rule);
 struct Fingerprint {
   uint64_t identity = 0;
   uint64_t occurrence = 0;  // In a suppression, 0 stands for all: "0123456789abcdef:*".
-  auto operator<=>(const Fingerprint&) const = default;
+  auto operator<=>(const Fingerprint&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 std::string FormatFingerprint(const Fingerprint& fingerprint);
 

@@ -60,7 +60,7 @@ void LineFeed::Refill() {
       block = std::move(larger);
     }
     auto got = source_->Read(block.bytes.get() + filled, block.capacity - filled);
-    if (!got) status_ = Fail(std::move(got).error());
+    if (!got) status_ = Fail(got.error());
     if (!got || *got == 0) {
       ended_ = true;
       break;

@@ -63,7 +63,7 @@ TEST(KernelRegistry, NamesAreSortedAndUnique) {
 TEST(KernelRegistry, E12_EmptyDescriptionsAreErrors) {
   const auto device = testing::MakeDevice("null");
   const auto add = [&](const KernelDesc& desc) { return device->kernels().Add(desc); };
-  const auto kInvalid = ErrorCode::kInvalidArgument;
+  constexpr auto kInvalid = ErrorCode::kInvalidArgument;
   EXPECT_THAT(add({"", {}, 0, 0, "d", kNothingCodes}), FailsWith(kInvalid, "name is empty"));
   EXPECT_THAT(add({"k", {}, 0, 0, "d", {}}), FailsWith(kInvalid, "\"k\" has no code"));
   EXPECT_THAT(add({"k", {}, 0, 0, "", kNothingCodes}), FailsWith(kInvalid, "no source digest"));

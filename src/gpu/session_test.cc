@@ -229,7 +229,7 @@ TEST_F(SessionTest, E5_ManualIssuesWhatTheCallerPlaces) {
 
 TEST_F(SessionTest, E12_ARefusedDispatchNamesKernelAndBindingAndChangesNothing) {
   const auto session = Open(BarrierMode::kAutomatic);
-  const auto kInvalid = ErrorCode::kInvalidArgument;
+  constexpr auto kInvalid = ErrorCode::kInvalidArgument;
 
   TestDispatch few = BumpBytes(0, 64);
   few.bindings().clear();

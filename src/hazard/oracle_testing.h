@@ -26,7 +26,7 @@ struct PlainFinding {
   uint64_t end;
   int32_t first_binding;
   int32_t second_binding;
-  auto operator<=>(const PlainFinding&) const = default;
+  auto operator<=>(const PlainFinding&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 std::ostream& operator<<(std::ostream& out, const PlainFinding& finding);
 

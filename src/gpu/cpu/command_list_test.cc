@@ -1,6 +1,8 @@
 #include "gpu/cpu/command_list.h"
 
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <tuple>
@@ -15,15 +17,13 @@ using Seen = std::map<std::tuple<uint32_t, uint32_t, uint32_t>, int>;
 
 // Counts its workgroup in the map whose address is in the constants.
 void CountGroup(const CpuKernelArgs& args, Extent3 group) {
-  Seen* seen = nullptr;
-  std::memcpy(&seen, args.constants, sizeof(seen));
-  ++(*seen)[{group.x, group.y, group.z}];
+  uintptr_t address = 0;
+  std::memcpy(&address, args.constants, sizeof(address));
+  ++(*reinterpret_cast<Seen*>(address))[{group.x, group.y, group.z}];
 }
 
-std::array<std::byte, sizeof(Seen*)> AddressOf(Seen* seen) {
-  std::array<std::byte, sizeof(Seen*)> bytes;
-  std::memcpy(bytes.data(), &seen, sizeof(seen));
-  return bytes;
+std::array<std::byte, sizeof(uintptr_t)> AddressOf(Seen* seen) {
+  return std::bit_cast<std::array<std::byte, sizeof(uintptr_t)>>(seen);
 }
 
 CpuDispatch Count(Extent3 grid) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -32,9 +33,9 @@ struct Job {
 };
 
 void RunJob(const CpuKernelArgs& args, Extent3 group) {
-  Job* job = nullptr;
-  std::memcpy(&job, args.constants, sizeof(job));
-  job->Run(args, group.x);
+  uintptr_t address = 0;
+  std::memcpy(&address, args.constants, sizeof(address));
+  reinterpret_cast<Job*>(address)->Run(args, group.x);
 }
 
 void Add(CommandList* list, Job* job, uint32_t workgroups) {

@@ -60,11 +60,11 @@ Result<Isa> ChooseIsa(std::string_view forced) {
 }
 
 const Result<Isa>& ProcessIsa() {
-  static const Result<Isa> kIsa = [] {
+  static const Result<Isa> chosen = [] {
     const char* forced = std::getenv("ASSAY_FORCE_ISA");
     return ChooseIsa(forced == nullptr ? "" : forced);
   }();
-  return kIsa;
+  return chosen;
 }
 
 }  // namespace assay::kernels
