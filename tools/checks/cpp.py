@@ -100,15 +100,16 @@ def nolint(tree):
 PICTURE = {
     "base": {"base"},
     "trace": {"base", "trace"},
-    "gpu": {"base", "gpu"},
-    "kernels": {"base", "gpu", "kernels"},
-    "record": {"base", "gpu", "trace", "record"},
+    "flow": {"base", "flow"},
+    "gpu": {"base", "flow", "gpu"},
+    "kernels": {"base", "flow", "gpu", "kernels"},
+    "record": {"base", "flow", "gpu", "trace", "record"},
     "compare": {"base", "trace", "compare"},
     "hazard": {"base", "trace", "hazard"},
-    "llm": {"base", "gpu", "kernels", "llm"},
+    "llm": {"base", "flow", "gpu", "kernels", "llm"},
     "layer": {"base", "trace", "layer"},
-    "prove": {"base", "trace", "compare", "hazard", "prove"},
-    "cli": {"base", "gpu", "kernels", "trace", "record", "compare", "hazard", "prove", "llm", "cli"},
+    "prove": {"base", "trace", "compare", "flow", "hazard", "prove"},
+    "cli": {"base", "flow", "gpu", "kernels", "trace", "record", "compare", "hazard", "prove", "llm", "cli"},
 }
 
 HEAVY = re.compile(r'<(?:hwy/|gtest/|gmock/|benchmark/|rapidcheck|vulkan/)|[<"]CLI/|[<"]nlohmann/json\.hpp|<iostream>|<regex>')
