@@ -85,6 +85,7 @@ class Buffer {
  private:
   friend class BufferView;
   friend class Device;
+  friend class GraphPlan;
   friend class Session;
   friend class DeviceState;
   friend class SessionState;
@@ -199,21 +200,8 @@ struct SessionOptions {
   BarrierMode barriers = BarrierMode::kAutomatic;
 };
 
-// A recorded run of dispatches and barriers that can be replayed. Holds its buffers alive.
-class Graph {
- public:
-  Graph();
-  ~Graph();
-  Graph(Graph&&) noexcept;
-  Graph& operator=(Graph&&) noexcept;
-  size_t dispatch_count() const;
-
- private:
-  friend class Session;
-  friend class SessionState;
-  struct State;
-  std::unique_ptr<State> state_;
-};
+class Graph;      // gpu_graph.h
+class GraphPlan;  // gpu_graph.h
 
 // One stream of command buffers and the one owned encoder of each (E1, E2). The encoder opens at
 // the first dispatch of a command buffer and has a single release path, taken by Commit, Reset, a
@@ -248,11 +236,16 @@ class Session final {
 
   // From here to EndCapture dispatches and barriers go into a graph instead of the encoder, and
   // Commit and Wait are refused. Error kCommandBuffer when already capturing.
+  // The memory of `reuse` is used again.
   Status BeginCapture();
+  Status BeginCapture(Graph&& reuse);
   Result<Graph> EndCapture();
   // Encodes the graph's dispatches, with this session's barrier mode (manual barriers of the graph
   // are kept).
   Status Replay(const Graph& graph);
+  // The same in the order, with the fusions and, in manual mode, with the barriers of `plan`. Error
+  // kInvalidArgument, with nothing encoded, when the plan was not made for such a graph.
+  Status Replay(const Graph& graph, const GraphPlan& plan);
 
   const Counters& counters() const;
   BarrierMode barrier_mode() const;
@@ -341,6 +334,7 @@ class Device final {
   uint64_t live_bytes() const;
 
  private:
+  friend class GraphPlan;
   explicit Device(std::shared_ptr<DeviceState> state);
   std::shared_ptr<DeviceState> state_;
 };

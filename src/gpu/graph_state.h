@@ -1,4 +1,4 @@
-// What a Graph holds: dispatches with everything they borrow, and hand-placed barriers.
+// What a captured graph holds.
 #ifndef ASSAY_GPU_GRAPH_STATE_H_
 #define ASSAY_GPU_GRAPH_STATE_H_
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assay/gpu.h"
+#include "assay/gpu_graph.h"
 
 namespace assay::gpu {
 
@@ -24,15 +25,24 @@ struct Graph::State {
     bool is_barrier() const { return kernel == KernelId(); }
   };
   const DeviceState* device = nullptr;  // Compared, never followed.
-  size_t dispatch_count = 0;
   std::vector<Step> steps;
+  std::vector<uint32_t> dispatches;  // The steps that are.
+  // Those past binding_count are left from an earlier capture: binding the same buffers again, as
+  // the next token does, then costs no reference counting.
   std::vector<Binding> bindings;
+  size_t binding_count = 0;
   std::vector<std::byte> constants;
 
+  // Empties it for another capture.
+  void Restart();
   void Add(const Dispatch& dispatch);
   void AddBarrier() { steps.emplace_back(); }
+  // Lets go of what an earlier capture has left.
+  void Finish() { bindings.resize(binding_count); }
   // The dispatch of `step`, borrowing from this graph.
   Dispatch DispatchOf(const Step& step) const;
+  // Counted from 0, barriers left out.
+  Dispatch DispatchAt(uint32_t index) const { return DispatchOf(steps[dispatches[index]]); }
 };
 
 }  // namespace assay::gpu

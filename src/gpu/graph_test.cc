@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "assay/gpu.h"
+#include "assay/gpu_graph.h"
 
 #include "tests/conformance/executing_backends.h"
 #include "tests/conformance/expect_error.h"

@@ -14,9 +14,13 @@ Status Session::Barrier() { return state_->Barrier(); }
 Status Session::Commit() { return state_->Commit(); }
 Status Session::Wait() { return state_->Wait(); }
 void Session::Reset() { state_->Reset(); }
-Status Session::BeginCapture() { return state_->BeginCapture(); }
+Status Session::BeginCapture() { return state_->BeginCapture(Graph()); }
+Status Session::BeginCapture(Graph&& reuse) { return state_->BeginCapture(std::move(reuse)); }
 Result<Graph> Session::EndCapture() { return state_->EndCapture(); }
 Status Session::Replay(const Graph& graph) { return state_->Replay(graph); }
+Status Session::Replay(const Graph& graph, const GraphPlan& plan) {
+  return state_->Replay(graph, plan);
+}
 const Counters& Session::counters() const { return state_->counters(); }
 BarrierMode Session::barrier_mode() const { return state_->barrier_mode(); }
 

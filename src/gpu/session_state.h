@@ -15,6 +15,7 @@
 #include "gpu/backend.h"
 #include "gpu/command_encoder.h"
 #include "gpu/device_state.h"
+#include "gpu/graph_plan_state.h"
 #include "gpu/graph_state.h"
 
 namespace assay::gpu {
@@ -33,9 +34,10 @@ class SessionState final {
   Status Commit();
   Status Wait();
   void Reset();
-  Status BeginCapture();
+  Status BeginCapture(Graph&& reuse);
   Result<Graph> EndCapture();
   Status Replay(const Graph& graph);
+  Status Replay(const Graph& graph, const GraphPlan& plan);
 
   const Counters& counters() const { return counters_; }
   BarrierMode barrier_mode() const { return options_.barriers; }
@@ -45,6 +47,7 @@ class SessionState final {
 
  private:
   Status CheckUsable() const;
+  Status CheckReplay(const Graph& graph) const;
   Result<const KernelEntry*> FindKernel(KernelId id);
   Status Validate(const gpu::Dispatch& dispatch, const KernelEntry** kernel);
   Status ValidateBinding(const KernelEntry& kernel, size_t index, const Binding& binding) const;

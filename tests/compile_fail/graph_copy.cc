@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "assay/gpu.h"
+#include "assay/gpu_graph.h"
 
 assay::gpu::Graph Take(assay::gpu::Graph& graph) {
 #ifdef ASSAY_MISUSE

@@ -31,6 +31,19 @@ void ElementwiseGroup(const CpuKernelArgs& args, Extent3 group) {
   }
 }
 
+void AddMulGroup(const CpuKernelArgs& args, Extent3 group) {
+  const uint64_t count = args.binding_bytes[3] / sizeof(float);
+  const uint64_t first = uint64_t{group.x} * kWorkgroupElements;
+  const float* a = Bound<float>(args, 0);
+  const float* b = Bound<float>(args, 1);
+  const float* c = Bound<float>(args, 2);
+  float* out = Bound<float>(args, 3);
+  for (uint64_t i = first; i < std::min(count, first + kWorkgroupElements); ++i) {
+    const float sum = a[i] + b[i];
+    out[i] = sum * c[i];
+  }
+}
+
 void BumpGroup(const CpuKernelArgs& args, Extent3 group) {
   const uint64_t count = args.binding_bytes[0] / sizeof(uint32_t);
   const uint64_t first = uint64_t{group.x} * kWorkgroupElements;
@@ -88,6 +101,7 @@ constexpr KernelDesc Describe(std::string_view name, uint32_t bindings,
 constexpr std::array kKernels = {
     Describe<ElementwiseGroup<std::plus<float>>>("add", 3),
     Describe<ElementwiseGroup<std::multiplies<float>>>("mul", 3),
+    Describe<AddMulGroup>("add_mul", 4),
     Describe<BumpGroup>("bump", 1),
     Describe<MeetGroup>("meet", 1, sizeof(uint32_t)),
     Describe<HoldGroup>("hold", 2),
@@ -95,6 +109,22 @@ constexpr std::array kKernels = {
     Describe<NothingGroup>("nothing", 0),
     Describe<GroupSumGroup>("group_sum", 2),
 };
+
+constexpr std::array<std::string_view, 2> kAddMulParts = {"add", "mul"};
+constexpr std::array kAddMulLinks = {BindingPair{{0, 2}, {1, 0}}};
+constexpr std::array kAddMulBindings = {
+    FusedBinding{{0, 0}, Access::kRead}, FusedBinding{{0, 1}, Access::kRead},
+    FusedBinding{{1, 1}, Access::kRead}, FusedBinding{{1, 2}, Access::kWrite}};
+constexpr std::array kAddMulRules = {
+    FusionRule{"add_mul",
+               kAddMulParts,
+               kAddMulLinks,
+               {},
+               kAddMulBindings,
+               [](std::span<const Dispatch> parts, FusedLaunch& launch) {
+                 launch.grid = parts[1].grid;
+                 return parts[1].bindings[2].view.size_bytes() <= (1 << 20);
+               }}};
 
 uint32_t WorkgroupsFor(uint64_t size_bytes) {
   return static_cast<uint32_t>((size_bytes / sizeof(float) - 1) / kWorkgroupElements + 1);
@@ -108,6 +138,8 @@ void RegisterTestKernels(Device& device) {
     ASSERT_TRUE(added) << added.error().ToString();
   }
 }
+
+std::span<const FusionRule> AddMulRule() { return kAddMulRules; }
 
 KernelId Kernel(Device& device, std::string_view name) {
   const Result<KernelId> id = device.kernels().Get(name);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "assay/gpu.h"
+#include "assay/gpu_graph.h"
 
 namespace assay::gpu::testing {
 
@@ -20,6 +21,7 @@ inline constexpr uint32_t kWorkgroupElements = 64;
 
 // Adds to the device's registry:
 //   add, mul   out[i] = a[i] op b[i] over float32; bindings a (r), b (r), out (w).
+//   add_mul    out[i] = (a[i] + b[i]) * c[i], each rounded; bindings a, b, c (r), out (w).
 //   bump       x[i] += 1 over uint32; binding x (rw).
 //   meet       Adds 1 to the uint32 at the start of binding 0 (rw) and returns when it has reached
 //              `constants`, so that only that many workgroups running at once get past it.
@@ -34,6 +36,10 @@ inline constexpr uint32_t kWorkgroupElements = 64;
 //   their
 //              sum; bindings x (r), sums (w).
 void RegisterTestKernels(Device& device);
+
+// "add" and the "mul" that reads its result as the first factor, as "add_mul"; it takes no results
+// of more than 1 MiB.
+std::span<const FusionRule> AddMulRule();
 
 // The id of a kernel that must exist.
 KernelId Kernel(Device& device, std::string_view name);

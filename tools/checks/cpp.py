@@ -108,7 +108,7 @@ PICTURE = {
     "hazard": {"base", "trace", "hazard"},
     "llm": {"base", "flow", "gpu", "kernels", "llm"},
     "layer": {"base", "trace", "layer"},
-    "prove": {"base", "trace", "compare", "flow", "hazard", "prove"},
+    "prove": {"base", "trace", "compare", "hazard", "prove"},
     "cli": {"base", "flow", "gpu", "kernels", "trace", "record", "compare", "hazard", "prove", "llm", "cli"},
 }
 
@@ -116,8 +116,8 @@ HEAVY = re.compile(r'<(?:hwy/|gtest/|gmock/|benchmark/|rapidcheck|vulkan/)|[<"]C
 
 
 def library_of(path):
-    """The library that a file belongs to, None outside the libraries."""
-    m = re.match(r"(?:src/(\w+)/|include/assay/(\w+)\.h$)", path)
+    """The library that a file belongs to, None outside the libraries; gpu_graph.h is of gpu."""
+    m = re.match(r"(?:src/(\w+)/|include/assay/([a-z0-9]+)(?:_\w+)?\.h$)", path)
     return (m[1] or m[2]) if m else None
 
 
