@@ -222,7 +222,8 @@ class Sink;  // src/trace/sink.h
 // Writes one trace. The first failure sticks and Close() returns it; the destructor abandons a
 // trace that was not closed. The file appears under its name only when Close() succeeds: it is
 // written beside it and renamed, so an older file stays whole when the disk fills up. A name that
-// ends in `.zst` is compressed on the way.
+// ends in `.zst` is compressed on the way. Digesting, compressing and writing are done by a thread
+// of the writer's own, which begins when the first block is full.
 //
 // Threads: every call may come from any thread, but for Close; each open command buffer is used by
 // one thread at a time. What is called inside a job of a load is put in job order when the load

@@ -72,20 +72,23 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-Result<AtomicFile> AtomicFile::Create(const std::string& path) {
+Result<AtomicFile> AtomicFile::Create(const std::string& path, FileCache cache) {
   std::string temporary = path + ".partial-XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) {
     return Fail(ErrorCode::kIo, path,
                 fmt::format("Cannot create a file beside \"{}\": {}.", path, Reason(errno)));
   }
-  return AtomicFile(path, std::move(temporary), fd);
+  const bool direct =
+      cache == FileCache::kBypass && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_DIRECT) == 0;
+  return AtomicFile(path, std::move(temporary), fd, direct);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_path_(std::move(other.temporary_path_)),
       fd_(std::exchange(other.fd_, -1)),
+      direct_(other.direct_),
       first_error_(other.first_error_) {}
 
 AtomicFile::~AtomicFile() { Abandon(); }
@@ -103,11 +106,23 @@ Status AtomicFile::Stuck(std::string_view doing, int error_number) {
                           doing, path_, Reason(first_error_)));
 }
 
+void AtomicFile::LeaveDirect() {
+  direct_ = false;
+  ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) & ~O_DIRECT);
+}
+
 Status AtomicFile::Write(std::string_view bytes) {
   if (first_error_ != 0) return Stuck("write", first_error_);
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  if (direct_ && (address | bytes.size()) % kBlockAlignment != 0) LeaveDirect();
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EINVAL && direct_) {
+      // A stricter alignment, or the odd rest of a write that was cut short.
+      LeaveDirect();
+      continue;
+    }
     if (written < 0) return Stuck("write", errno);
     bytes.remove_prefix(static_cast<size_t>(written));
   }

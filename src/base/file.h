@@ -31,13 +31,24 @@ class MappedFile final {
   size_t size_ = 0;
 };
 
+// Whether written bytes stay in the system's cache.
+enum class FileCache : uint8_t {
+  kKeep,
+  // Aligned blocks go past it where the file system can do that: for long streams, which would push
+  // out of it what is needed, and which cost the most where memory has to be found for them.
+  kBypass,
+};
+
 // Writes a file that appears under its name only when Commit() succeeds: the bytes go to a file
 // beside it, which is synced and renamed. Dropping it uncommitted removes that file. The first
-// failure sticks. One thread.
+// failure sticks. One thread at a time.
 class AtomicFile final {
  public:
+  // Of the address and the size of a block that can go past the cache.
+  static constexpr size_t kBlockAlignment = 4096;
+
   // Errors: kIo, naming the path.
-  static Result<AtomicFile> Create(const std::string& path);
+  static Result<AtomicFile> Create(const std::string& path, FileCache cache = FileCache::kKeep);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
@@ -46,14 +57,19 @@ class AtomicFile final {
   Status Commit();
 
  private:
-  AtomicFile(std::string path, std::string temporary_path, int fd)
-      : path_(std::move(path)), temporary_path_(std::move(temporary_path)), fd_(fd) {}
+  AtomicFile(std::string path, std::string temporary_path, int fd, bool direct)
+      : path_(std::move(path)),
+        temporary_path_(std::move(temporary_path)),
+        fd_(fd),
+        direct_(direct) {}
   void Abandon();
   Status Stuck(std::string_view doing, int error_number);
+  void LeaveDirect();
 
   std::string path_;
   std::string temporary_path_;
   int fd_ = -1;
+  bool direct_ = false;  // Writes go past the cache; every one so far was aligned.
   int first_error_ = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <new>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,6 +43,25 @@ TEST_F(FileTest, UncommittedLeavesTheOldFileAndNothingElse) {
     ASSERT_TRUE(file.Write("new"));
   }
   EXPECT_EQ(ReadFile(Path("a")).value(), "old");
+  EXPECT_EQ(Files(), 1U);
+}
+
+TEST_F(FileTest, PastTheCacheTheBytesAreTheSame) {
+  constexpr size_t kBlock = size_t{4} * AtomicFile::kBlockAlignment;
+  const std::unique_ptr<char[], void (*)(char*)> block(
+      static_cast<char*>(::operator new (kBlock, std::align_val_t{AtomicFile::kBlockAlignment})),
+      [](char* p) { ::operator delete (p, std::align_val_t{AtomicFile::kBlockAlignment}); });
+  std::string expected;
+  AtomicFile file = AtomicFile::Create(Path("a"), FileCache::kBypass).value();
+  // Whole blocks, then an odd piece, then whole blocks at an odd offset.
+  for (const size_t size : {kBlock, kBlock, size_t{1000}, kBlock, size_t{0}, size_t{1}}) {
+    std::fill_n(block.get(), kBlock, static_cast<char>('a' + expected.size() % 23));
+    const std::string_view bytes(block.get(), size);
+    ASSERT_TRUE(file.Write(bytes));
+    expected += bytes;
+  }
+  ASSERT_TRUE(file.Commit());
+  EXPECT_EQ(ReadFile(Path("a")).value(), expected);
   EXPECT_EQ(Files(), 1U);
 }
 

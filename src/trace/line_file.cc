@@ -1,17 +1,30 @@
 #include "trace/line_file.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "trace/format.h"
 
 namespace assay::trace {
 
+LineFile::BlockPointer LineFile::MakeBlock(size_t bytes) {
+  return BlockPointer(
+      static_cast<char*>(::operator new (bytes, std::align_val_t{AtomicFile::kBlockAlignment})));
+}
+
+void LineFile::FreeBlock::operator()(char* block) const {
+  ::operator delete (block, std::align_val_t{AtomicFile::kBlockAlignment});
+}
+
 LineFile::LineFile(std::unique_ptr<Sink> sink, size_t block_bytes)
-    : sink_(std::move(sink)),
-      block_bytes_(block_bytes),
-      block_(std::make_unique_for_overwrite<char[]>(block_bytes)) {}
+    : sink_(std::move(sink)), block_bytes_(block_bytes), block_(MakeBlock(block_bytes)) {}
+
+LineFile::~LineFile() { StopWriter(); }
 
 void LineFile::Append(std::string_view text, uint64_t lines) {
   lines_ += lines;
@@ -24,33 +37,80 @@ void LineFile::Buffer(std::string_view text) {
     std::memcpy(block_.get() + filled_, text.data(), taken);
     filled_ += taken;
     text.remove_prefix(taken);
-    if (filled_ == block_bytes_) {
-      hasher_.Update(std::string_view(block_.get(), filled_));
-      WriteBlock();
-    }
+    if (filled_ == block_bytes_) WriteFullBlock();
   }
 }
 
-void LineFile::WriteBlock() {
-  Status written = sink_->Write({block_.get(), filled_});
-  if (!written) Fail(std::move(written).error());
+void LineFile::WriteFullBlock() {
   filled_ = 0;
+  if (!writer_.joinable()) {
+    handed_over_ = MakeBlock(block_bytes_);
+    try {
+      writer_ = std::thread([this] { RunWriter(); });
+    } catch (const std::system_error&) {
+      // Without another thread the block is written here, and the next one tries again.
+      hasher_.Update(std::string_view(block_.get(), block_bytes_));
+      Write({block_.get(), block_bytes_});
+      return;
+    }
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !block_waits_; });
+  std::swap(block_, handed_over_);
+  block_waits_ = true;
+  changed_.notify_all();
+}
+
+void LineFile::RunWriter() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return block_waits_ || stop_; });
+    if (!block_waits_) return;
+    lock.unlock();
+    // The caller does not touch this block before block_waits_ is false again.
+    hasher_.Update(std::string_view(handed_over_.get(), block_bytes_));
+    if (ok()) Write({handed_over_.get(), block_bytes_});
+    lock.lock();
+    block_waits_ = false;
+    changed_.notify_all();
+  }
+}
+
+void LineFile::StopWriter() {
+  if (!writer_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  writer_.join();
+}
+
+void LineFile::Write(std::string_view bytes) {
+  Status written = sink_->Write(bytes);
+  if (!written) Fail(std::move(written).error());
 }
 
 void LineFile::Fail(Error error) {
-  if (ok()) status_ = assay::Fail(std::move(error));
+  const std::lock_guard lock(mutex_);
+  if (!status_) return;
+  status_ = assay::Fail(std::move(error));
+  ok_.store(false, std::memory_order_release);
 }
 
 Status LineFile::Finish() {
+  StopWriter();
   if (ok()) {
     hasher_.Update(std::string_view(block_.get(), filled_));
-    // The hasher goes on taking blocks that hold the end line; its digest was taken before.
-    const std::string digest = hasher_.HexDigest();
-    Buffer(EndLine(lines_, digest) + "\n");
+    const std::string end = EndLine(lines_, hasher_.HexDigest()) + "\n";
+    if (filled_ > 0) Write({block_.get(), filled_});
+    if (ok()) Write(end);
   }
-  if (ok() && filled_ > 0) WriteBlock();
-  if (!ok()) return status_;
-  status_ = sink_->Commit();
+  if (ok()) {
+    Status committed = sink_->Commit();
+    if (!committed) Fail(std::move(committed).error());
+  }
+  const std::lock_guard lock(mutex_);
   return status_;
 }
 

@@ -140,6 +140,88 @@ RC_GTEST_PROP(TracePropertyTest, T13_ALineHasOneFormOnly, ()) {
   if (event) RC_ASSERT(FormatEvent(*event) == line);
 }
 
+// A few values, so that equal fields and unequal ones both come often.
+DispatchEvent AnySimilarDispatch() {
+  DispatchEvent dispatch{.kernel = KernelId(*rc::gen::inRange<uint32_t>(0, 2)),
+                         .grid = {*rc::gen::inRange<uint32_t>(1, 3), 1, 1},
+                         .shared_bytes = *rc::gen::inRange<uint32_t>(0, 2)};
+  dispatch.args.resize(*rc::gen::element<size_t>(0, 4, 4, 5, 200));
+  for (std::byte& byte : dispatch.args) byte = static_cast<std::byte>(*rc::gen::inRange(0, 256));
+  const size_t accesses = *rc::gen::element<size_t>(0, 1, 1, 2, 6, 7);
+  for (size_t i = 0; i < accesses; ++i) {
+    const uint64_t begin = *rc::gen::inRange<uint64_t>(0, 2);
+    dispatch.accesses.push_back({static_cast<Access>(*rc::gen::inRange(0, 3)),
+                                 BufferId(*rc::gen::inRange<uint64_t>(0, 2)),
+                                 {begin, begin + *rc::gen::inRange<uint64_t>(0, 2)},
+                                 *rc::gen::arbitrary<bool>()});
+  }
+  return dispatch;
+}
+
+// Changes one thing about a dispatch.
+void ChangeOneThing(DispatchEvent* dispatch) {
+  const int field = *rc::gen::inRange(0, 10);
+  BufferAccess* access = nullptr;
+  if (!dispatch->accesses.empty()) {
+    access = &dispatch->accesses[*rc::gen::inRange<size_t>(0, dispatch->accesses.size())];
+  }
+  if (field == 0) dispatch->kernel = KernelId(1 - dispatch->kernel.value());
+  if (field == 1) dispatch->grid.z += 1;
+  if (field == 2) dispatch->shared_bytes += 1;
+  if (field == 3) dispatch->args.push_back(std::byte{7});
+  if (field == 4 && !dispatch->args.empty()) dispatch->args.back() ^= std::byte{1};
+  if (field == 5 && !dispatch->accesses.empty()) dispatch->accesses.pop_back();
+  if (access == nullptr) return;
+  if (field == 6) access->buffer = BufferId(1 - access->buffer.value());
+  if (field == 7) access->range.end += 1;
+  if (field == 8) access->access = static_cast<Access>((static_cast<int>(access->access) + 1) % 3);
+  if (field == 9) access->exact = !access->exact;
+}
+
+RC_GTEST_PROP(TracePropertyTest, T1_CommandBuffersLikeEarlierOnesAreWrittenAsTheyAre, ()) {
+  const auto any = rc::gen::exec(AnySimilarDispatch);
+  std::vector<DispatchEvent> step = *rc::gen::container<std::vector<DispatchEvent>>(any);
+  std::string text;
+  auto writer = TraceWriter::CreateInMemory(&text, {}).value();
+  for (const uint64_t key : {0, 1}) {
+    writer->BufferMade(key, {.size_bytes = 8});
+    writer->KernelMade(key, {.name = key == 0 ? "zero" : "one", .digest = "0"});
+  }
+  // Both kernels get their numbers first.
+  const int steps = *rc::gen::inRange(1, 6);
+  std::vector<DispatchEvent> expected = {{.kernel = KernelId(0)}, {.kernel = KernelId(1)}};
+  std::vector<DispatchEvent> encoded = expected;
+  for (int i = 0; i <= steps; ++i) {
+    auto commands = writer->BeginCommandBuffer();
+    for (const DispatchEvent& dispatch : encoded) {
+      std::vector<DispatchRecord::Binding> bindings;
+      for (const BufferAccess& access : dispatch.accesses) {
+        bindings.push_back({access.buffer.value(), access.range, access.access, access.exact});
+      }
+      commands->Dispatch({.kernel_key = dispatch.kernel.value(),
+                          .grid = dispatch.grid,
+                          .shared_bytes = dispatch.shared_bytes,
+                          .args = dispatch.args,
+                          .bindings = bindings});
+    }
+    writer->Commit(std::move(commands));
+    // The next step is like this one, but for some of its dispatches.
+    for (DispatchEvent& dispatch : step) {
+      if (*rc::gen::arbitrary<bool>()) ChangeOneThing(&dispatch);
+    }
+    encoded = step;
+    if (i < steps) expected.insert(expected.end(), encoded.begin(), encoded.end());
+  }
+  RC_ASSERT(writer->Close().has_value());
+  std::vector<DispatchEvent> found;
+  const auto events = assay::testing::ReadAll(text);
+  RC_ASSERT(events.has_value());
+  for (const Event& event : *events) {
+    if (const auto* dispatch = std::get_if<DispatchEvent>(&event)) found.push_back(*dispatch);
+  }
+  RC_ASSERT(found == expected);
+}
+
 // What one job does: makes buffers, writes and frees them, in an order of its own.
 using JobSteps = std::vector<int>;
 

@@ -75,7 +75,7 @@ class ZstdSink final : public Sink {
 }  // namespace
 
 Result<std::unique_ptr<Sink>> MakeFileSink(const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  ASSAY_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, FileCache::kBypass));
   return std::unique_ptr<Sink>(std::make_unique<FileSink>(std::move(file)));
 }
 

@@ -11,8 +11,8 @@
 
 namespace assay::trace {
 
-// Takes bytes in order. After a failure nothing more is written to it, and Commit is not called.
-// Destruction without Commit abandons what was written.
+// Takes bytes in order, from one thread at a time. After a failure nothing more is written to it,
+// and Commit is not called. Destruction without Commit abandons what was written.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -21,7 +21,8 @@ class Sink {
   virtual Status Commit() = 0;
 };
 
-// A file at `path`, through AtomicFile. Errors: kIo, naming the path.
+// A file at `path`, through AtomicFile, past the system's cache where that can be. Errors: kIo,
+// naming the path.
 Result<std::unique_ptr<Sink>> MakeFileSink(const std::string& path);
 // `out` must outlive the sink.
 std::unique_ptr<Sink> MakeStringSink(std::string* out);
