@@ -1,9 +1,11 @@
 // Any bytes as a trace: as the whole file, as the lines of one that ends rightly, and as the line
-// of one event. Nothing may crash, and what is read must be written back to the same bytes.
+// of one event. Nothing may crash, what is read must be written back to the same bytes, and reading
+// without making events must find the same.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "assay/trace.h"
 
@@ -22,6 +24,19 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
+// CheckRest, after `before` events read one by one, must end as reading all of them did.
+void CheckQuick(std::string_view text, size_t before, const assay::Status& expected,
+                const std::vector<assay::trace::RefusedEvent>& refusals) {
+  auto reader = assay::trace::TraceReader::FromMemory(text, "fuzz", kLimits).value();
+  for (; before > 0; --before) {
+    if (const auto event = reader->Next(); !event || !*event) break;
+  }
+  const assay::Status quick = reader->CheckRest();
+  Require(quick.has_value() == expected.has_value());
+  if (!quick) Require(quick.error().ToString() == expected.error().ToString());
+  if (quick) Require(reader->refusals() == refusals);
+}
+
 // Reads `text`; whatever is taken for whole must be the one text of its events.
 void CheckText(std::string_view text) {
   auto reader = assay::trace::TraceReader::FromMemory(text, "fuzz", kLimits);
@@ -30,6 +45,9 @@ void CheckText(std::string_view text) {
     return;
   }
   const auto events = assay::testing::ReadAll(reader->get());
+  const assay::Status expected =
+      events ? assay::Status() : assay::Status(assay::Fail(events.error()));
+  for (const size_t before : {0, 1, 7}) CheckQuick(text, before, expected, (*reader)->refusals());
   if (!events) {
     Require(!events.error().message().empty());
     return;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -322,6 +323,11 @@ class TraceReader final {
   // grammar it checks that names are declared before use and once, that begin and commit pair, and
   // that accesses have begin <= end.
   Result<std::optional<Event>> Next();
+  // Reads all that is left and checks it as Next() does, several times as fast, since it makes no
+  // events. It succeeds only where Next() would have returned nullopt in the end, and fails with
+  // the error that Next() would have returned, or with kCancelled once `stop`, asked now and then,
+  // says so.
+  Status CheckRest(const std::function<bool()>& stop = {});
   // The line number of the event last returned, and that line's text, valid until the following
   // Next().
   uint64_t line_number() const;

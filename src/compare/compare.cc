@@ -48,11 +48,12 @@ class Comparison {
   }
 
   Status Judge() {
-    ASSAY_ASSIGN_OR_RETURN(const BothWhole whole, CheckBothWhole(a_, b_));
+    SideReading reading_a(a_);
+    ASSAY_ASSIGN_OR_RETURN(const BothWhole whole, CheckBothWhole(a_, b_, &reading_a));
     std::string reasons;
     if (whole.same_bytes) {
       // A right end line seals any text; only what the reader takes is a trace.
-      AddReason(WhyRefused(a_), &reasons);
+      AddReason(reading_a.Result(), &reasons);
       if (reasons.empty() && !whole.a) reasons = Changed(a_);
     } else {
       CheckProves(a_, whole.a, &reasons);

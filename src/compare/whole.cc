@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -18,9 +19,6 @@ namespace {
 constexpr size_t kEdgeBytes = 4096;
 // Two of them stay in the second-level cache while they are compared, digested and counted.
 constexpr size_t kBlockBytes = size_t{256} << 10;
-
-// The stop function is asked once in so many lines, a power of two.
-constexpr uint64_t kLinesBetweenStops = 4096;
 
 constexpr std::string_view kRefusedWord = "refused ";
 
@@ -116,7 +114,27 @@ std::optional<WholeFacts> WholeChecker::Finish() {
                     .maybe_refused = maybe_refused_};
 }
 
-Result<BothWhole> CheckBothWhole(const Input& a, const Input& b) {
+void SideReading::Start() {
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { why_ = WhyRefused(input_, &dropped_); });
+  } catch (const std::system_error&) {
+    // There is no thread to be had: Result reads.
+  }
+}
+
+void SideReading::Drop() {
+  dropped_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+}
+
+std::optional<std::string> SideReading::Result() {
+  if (!thread_.joinable()) return WhyRefused(input_);
+  thread_.join();
+  return std::move(why_);
+}
+
+Result<BothWhole> CheckBothWhole(const Input& a, const Input& b, SideReading* reading_a) {
   ASSAY_ASSIGN_OR_RETURN(auto source_a, a.OpenText());
   ASSAY_ASSIGN_OR_RETURN(auto source_b, b.OpenText());
   BlockReader reader_a(std::move(source_a)), reader_b(std::move(source_b));
@@ -126,6 +144,7 @@ Result<BothWhole> CheckBothWhole(const Input& a, const Input& b) {
     ASSAY_ASSIGN_OR_RETURN(const std::string_view block_b, reader_b.Next());
     if (block_a.size() != block_b.size() ||
         std::memcmp(block_a.data(), block_b.data(), block_a.size()) != 0) {
+      reading_a->Drop();
       WholeChecker checker_b = checker_a;
       checker_a.Feed(block_a);
       checker_b.Feed(block_b);
@@ -141,18 +160,20 @@ Result<BothWhole> CheckBothWhole(const Input& a, const Input& b) {
       const std::optional<WholeFacts> facts = checker_a.Finish();
       return BothWhole{.same_bytes = true, .a = facts, .b = facts};
     }
+    if (block_a.size() == kBlockBytes) reading_a->Start();
     checker_a.Feed(block_a);
   }
 }
 
-std::optional<std::string> WhyRefused(const Input& input) {
+std::optional<std::string> WhyRefused(const Input& input, const std::atomic<bool>* dropped) {
   auto reader = input.OpenReader();
   if (!reader) return reader.error().ToString();
-  for (uint64_t lines = 0;; ++lines) {
-    if (lines % kLinesBetweenStops == 0 && input.stopped()) return "The comparison was stopped.";
-    const auto event = (*reader)->Next();
-    if (!event) return event.error().ToString();
-    if (!event->has_value()) break;
+  const auto stop = [&] {
+    return input.stopped() || (dropped != nullptr && dropped->load(std::memory_order_relaxed));
+  };
+  if (const Status whole = (*reader)->CheckRest(stop); !whole) {
+    return whole.error().code() == ErrorCode::kCancelled ? "The comparison was stopped."
+                                                         : whole.error().ToString();
   }
   const auto& refusals = (*reader)->refusals();
   if (refusals.empty()) return std::nullopt;

@@ -3,10 +3,12 @@
 #ifndef ASSAY_COMPARE_WHOLE_H_
 #define ASSAY_COMPARE_WHOLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "assay/base.h"
 
@@ -47,12 +49,38 @@ struct BothWhole {
   std::optional<WholeFacts> a, b;
 };
 
-// Errors: what opening or reading fails with.
-Result<BothWhole> CheckBothWhole(const Input& a, const Input& b);
-
 // Reads the trace line by line and says why it proves nothing: it cannot be read, is cut short,
 // breaks the format, or holds refused buffers. nullopt when it is whole and refuses nothing.
-std::optional<std::string> WhyRefused(const Input& input);
+// `dropped`, unless null, ends the reading when it becomes true.
+std::optional<std::string> WhyRefused(const Input& input,
+                                      const std::atomic<bool>* dropped = nullptr);
+
+// WhyRefused on a thread of its own, beside a comparison of bytes that may make it needless.
+// Borrows the input. Used by one thread.
+class SideReading final {
+ public:
+  explicit SideReading(const Input& input) : input_(input) {}
+  ~SideReading() { Drop(); }
+  SideReading(const SideReading&) = delete;
+  SideReading& operator=(const SideReading&) = delete;
+
+  // Begins, unless it has begun.
+  void Start();
+  // The result is not needed: returns once nothing is read any more.
+  void Drop();
+  // Of WhyRefused. Reads here when the reading has not begun or has no thread.
+  std::optional<std::string> Result();
+
+ private:
+  const Input& input_;
+  std::atomic<bool> dropped_{false};
+  std::optional<std::string> why_;  // Written by the thread.
+  std::thread thread_;
+};
+
+// `reading_a` is started when the traces begin with the same bytes and there are many of them, and
+// dropped at the first difference. Errors: what opening or reading fails with.
+Result<BothWhole> CheckBothWhole(const Input& a, const Input& b, SideReading* reading_a);
 
 }  // namespace assay::compare
 

@@ -3,12 +3,24 @@
 #include <fmt/format.h>
 
 #include "trace/format.h"
+#include "trace/quick_dispatch.h"
 
 namespace assay::trace {
 namespace {
 
 constexpr std::string_view kTorn =
     "A second trace begins here: the file is torn, two recorders wrote to it.";
+
+constexpr std::string_view kBeginLine = "begin\n";
+constexpr std::string_view kBarrierLine = "barrier\n";
+constexpr std::string_view kCommitLine = "commit\n";
+
+// Whether the same line may come again (KnownLines).
+bool CanBeRepeated(const Event& event) {
+  return !std::holds_alternative<MetaEvent>(event) && !std::holds_alternative<BufferEvent>(event) &&
+         !std::holds_alternative<KernelEvent>(event) &&
+         !std::holds_alternative<RefusedEvent>(event);
+}
 
 }  // namespace
 
@@ -80,6 +92,51 @@ Result<std::optional<Event>> CheckedLines::Next() {
     return Fail(At(ErrorCode::kFormat, wrong));
   }
   return event;
+}
+
+Status CheckedLines::CheckRest(const std::function<bool()>& stop) {
+  constexpr uint64_t kRoundsBetweenStops = 64;
+  for (uint64_t round = 0;; ++round) {
+    if (round % kRoundsBetweenStops == 0 && stop && stop()) {
+      return Fail(At(ErrorCode::kCancelled, "The reading was stopped."));
+    }
+    SkipCertain();
+    const bool inside = rules_.inside();
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<Event> event, Next());
+    if (!event) return {};
+    if (CanBeRepeated(*event)) known_.Take(lines_.line_with_feed(), inside);
+  }
+}
+
+void CheckedLines::SkipCertain() {
+  // Only refusals and the end line may follow a refusal.
+  if (!rules_.refusals().empty()) return;
+  for (;;) {
+    const std::string_view ahead = lines_.Ahead();
+    const KnownLines::Run run = known_.Pass(ahead, rules_.inside());
+    if (run.lines > 0) {
+      lines_.Skip(run.bytes, run.lines);
+      rules_.PassLines(run.inside);
+    }
+    const std::string_view rest = ahead.substr(run.bytes);
+    const size_t size = CertainLine(rest);
+    if (size == 0) return;
+    known_.Take(rest.substr(0, size), rules_.inside());
+    lines_.Skip(size, 1);
+    rules_.PassLines(!rest.starts_with(kCommitLine));
+  }
+}
+
+// The size of the line that `text` begins with, when it is certain to be right here; else 0.
+size_t CheckedLines::CertainLine(std::string_view text) const {
+  if (!rules_.inside()) return text.starts_with(kBeginLine) ? kBeginLine.size() : 0;
+  if (text.starts_with(kBarrierLine)) return kBarrierLine.size();
+  if (text.starts_with(kCommitLine)) return kCommitLine.size();
+  const char* const end = QuickDispatch(text.data(), rules_.kernels(), rules_.buffers());
+  if (end == nullptr) return 0;
+  const auto size = static_cast<size_t>(end - text.data());
+  // The line feed may be the one behind what has been read.
+  return size <= text.size() && size - 1 <= limits_.max_line_bytes ? size : 0;
 }
 
 Status CheckedLines::CheckEndLine() {

@@ -4,6 +4,7 @@
 #define ASSAY_TRACE_CHECKED_LINES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "assay/trace.h"
 
+#include "trace/known_lines.h"
 #include "trace/line_reader.h"
 #include "trace/line_rules.h"
 #include "trace/parse.h"
@@ -40,6 +42,10 @@ class CheckedLines final {
   // The next event; nullopt behind the last. Not to be called after an error or nullopt.
   Result<std::optional<Event>> Next();
 
+  // Checks all lines that are left as Next does, without making events of them. `stop`, asked now
+  // and then, ends it with kCancelled.
+  Status CheckRest(const std::function<bool()>& stop);
+
   const std::string& name() const { return name_; }
   int version() const { return version_; }
   // Of the line last read, from 1, and its text, valid until the next line is read.
@@ -54,12 +60,16 @@ class CheckedLines final {
   // False at the end of the file, where that is allowed.
   Result<bool> ReadLine();
   Status CheckEndLine();
+  // Passes over lines in memory that are certain to be right.
+  void SkipCertain();
+  size_t CertainLine(std::string_view text) const;
 
   const std::string name_;
   const ReaderLimits limits_;
   const EndLine end_line_;
   LineReader lines_;
   LineRules rules_;
+  KnownLines known_;
   int version_ = 0;
 };
 

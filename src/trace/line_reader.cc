@@ -44,7 +44,7 @@ Result<size_t> LineReader::Refill() {
   read_bytes_ = std::clamp(2 * read_bytes_, kFirstReadBytes, kReadBytes);
   if (kept + read_bytes_ > capacity_) {
     capacity_ = std::max(kept, read_bytes_) + read_bytes_;
-    auto larger = std::make_unique_for_overwrite<char[]>(capacity_);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_ + kSlackBytes);
     if (kept > 0) std::memcpy(larger.get(), window_.get() + begin_, kept);
     window_ = std::move(larger);
   } else if (kept > 0) {
@@ -55,6 +55,7 @@ Result<size_t> LineReader::Refill() {
   digested_ = 0;
   ASSAY_ASSIGN_OR_RETURN(const size_t got, source_->Read(window_.get() + end_, read_bytes_));
   end_ += got;
+  std::fill_n(window_.get() + end_, kSlackBytes, '\n');
   total_bytes_ += got;
   return got;
 }

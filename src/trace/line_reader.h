@@ -20,6 +20,8 @@ namespace assay::trace {
 // One thread. Holds at most the longest line allowed and one block.
 class LineReader final {
  public:
+  static constexpr size_t kSlackBytes = 64;
+
   LineReader(std::unique_ptr<Source> source, const ReaderLimits& limits)
       : source_(std::move(source)), limits_(limits) {}
 
@@ -35,9 +37,22 @@ class LineReader final {
 
   // Valid until the next call of Next.
   std::string_view line() const { return line_; }
+  // The same with the newline, of a line that Next found as kLine.
+  std::string_view line_with_feed() const { return {line_.data(), line_.size() + 1}; }
+  // What has been read and not been found as lines: lines, the last of which may be unended. A line
+  // feed and readable bytes, kSlackBytes together, stand behind it. Valid until the next call of
+  // Next.
+  std::string_view Ahead() const { return {window_.get() + begin_, end_ - begin_}; }
+  // Counts the first `bytes` of Ahead(), which are `lines` whole lines, as found. line() is gone.
+  void Skip(size_t bytes, uint64_t lines) {
+    begin_ += bytes;
+    number_ += lines;
+    line_ = {};
+  }
+
   // Of the line last found, from 1.
   uint64_t number() const { return number_; }
-  // Of all bytes before the line last found.
+  // Of all bytes before the line that Next found last.
   std::string DigestBeforeLine();
 
  private:

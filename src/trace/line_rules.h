@@ -36,6 +36,18 @@ class LineRules final {
   // Nothing but the end line follows.
   std::string CheckEnd() const;
 
+  // Whether a command buffer is open.
+  bool inside() const { return in_command_buffer_; }
+  const NumberSet& buffers() const { return buffers_; }
+  const NumberSet& kernels() const { return kernels_; }
+  // In place of Check, for lines that are certain to be right: such as declare nothing, refuse
+  // nothing and use no unnamed buffer for the first time. `inside`: whether a command buffer is
+  // open behind them.
+  void PassLines(bool inside) {
+    meta_over_ = true;
+    in_command_buffer_ = inside;
+  }
+
   const std::vector<RefusedEvent>& refusals() const { return refusals_; }
 
  private:

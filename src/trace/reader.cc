@@ -62,4 +62,18 @@ Result<std::optional<Event>> TraceReader::Next() {
   return event;
 }
 
+Status TraceReader::CheckRest(const std::function<bool()>& stop) {
+  State& state = *state_;
+  if (state.failed) return Fail(*state.failed);
+  if (state.whole) return {};
+  state.line = {};
+  Status status = state.lines.CheckRest(stop);
+  if (status) {
+    state.whole = true;
+  } else {
+    state.failed = status.error();
+  }
+  return status;
+}
+
 }  // namespace assay::trace
