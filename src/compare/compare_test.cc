@@ -123,6 +123,18 @@ TEST(CompareTest, C1_TornAndTrailingTextIsRefused) {
   }
 }
 
+TEST(CompareTest, C5_LinesThatOnlyLookLikeBuffersAreNotReadForEver) {
+  for (const std::string_view line : {"buffer # size=%", "buffer #0 size=%"}) {
+    LineList a = Program(), b = Program();
+    a.emplace_back(line);
+    b.emplace_back(line);
+    a.back().back() = '1';
+    b.back().back() = '2';
+    const Verdict verdict = CompareLines(a, b).verdict;
+    EXPECT_TRUE(verdict == Verdict::kDifferent || verdict == Verdict::kRefused) << line;
+  }
+}
+
 TEST(CompareTest, C1_SealedTextThatIsNoTraceIsRefused) {
   const LineList program = Program();
   const auto with = [&program](std::string_view beginning, const std::string& line) {

@@ -30,7 +30,9 @@ class Side {
   bool at_end() const { return !has_line_; }
   std::string_view line() const { return line_; }
   const Status& status() const { return feed_.status(); }
+  uint64_t lines_passed() const { return lines_passed_; }
   void Advance() {
+    ++lines_passed_;
     has_line_ = feed_.Next(&line_);
     if (has_line_) feed_.Release(line_);
   }
@@ -70,6 +72,7 @@ class Side {
   LineFeed feed_;
   std::string_view line_;
   bool has_line_ = false;
+  uint64_t lines_passed_ = 0;
   NumberMap index_;
   std::vector<Buffer> buffers_;
 };
@@ -106,7 +109,10 @@ class Search {
   }
 
   bool SameRun(uint64_t run_number) {
+    const uint64_t passed = a_.lines_passed() + b_.lines_passed();
     std::vector<uint64_t> run_a = a_.ReadRun(run_number), run_b = b_.ReadRun(run_number);
+    // A line of a buffer without a number, or of one declared before, is none of a trace.
+    if (a_.lines_passed() + b_.lines_passed() == passed) return false;
     order_differs_ = order_differs_ || run_a != run_b;
     std::ranges::sort(run_a);
     std::ranges::sort(run_b);
