@@ -22,14 +22,14 @@ CommandEncoder::CommandEncoder(CommandEncoder&& other) noexcept
 
 CommandEncoder& CommandEncoder::operator=(CommandEncoder&& other) noexcept {
   if (this != &other) {
-    (void)EndEncoder();
+    (void)std::move(*this).EndEncoder();
     command_buffer_ = std::move(other.command_buffer_);
     counters_ = other.counters_;
   }
   return *this;
 }
 
-CommandEncoder::~CommandEncoder() { (void)EndEncoder(); }
+CommandEncoder::~CommandEncoder() { (void)std::move(*this).EndEncoder(); }
 
 Status CommandEncoder::Dispatch(const BackendDispatch& dispatch) {
   ASSAY_TRY(command_buffer_->Dispatch(dispatch));
@@ -43,7 +43,7 @@ Status CommandEncoder::Barrier() {
   return {};
 }
 
-Result<std::unique_ptr<BackendCommandBuffer>> CommandEncoder::EndEncoder() {
+Result<std::unique_ptr<BackendCommandBuffer>> CommandEncoder::EndEncoder() && {
   if (!is_open()) return std::unique_ptr<BackendCommandBuffer>();
   std::unique_ptr<BackendCommandBuffer> command_buffer = std::move(command_buffer_);
   CountOne(counters_->encoders_released);

@@ -37,8 +37,9 @@ class CommandEncoder final {
   Status Barrier();
 
   // Releases the encoder and hands out its command buffer, ready to be committed; dropping the
-  // result abandons it. On failure the command buffer is gone. A closed encoder gives null.
-  Result<std::unique_ptr<BackendCommandBuffer>> EndEncoder();
+  // result abandons it. On failure the command buffer is gone. A closed encoder gives null. The
+  // encoder is given up with the call: only std::move(encoder).EndEncoder() compiles.
+  Result<std::unique_ptr<BackendCommandBuffer>> EndEncoder() &&;
 
  private:
   CommandEncoder(std::unique_ptr<BackendCommandBuffer> command_buffer, Counters* counters)

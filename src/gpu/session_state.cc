@@ -236,7 +236,7 @@ Status SessionState::FailEncoding(Error error) {
 }
 
 void SessionState::Abandon() {
-  (void)encoder_.EndEncoder();
+  (void)std::move(encoder_).EndEncoder();
   (void)Retire(recorded_.get());
   ++command_buffer_number_;
   tracker_.Clear();
@@ -269,7 +269,7 @@ Status SessionState::Commit() {
   ASSAY_TRY(device_->BeginFlight(recorded_.get()));
   Result<Serial> serial = [&]() -> Result<Serial> {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<BackendCommandBuffer> command_buffer,
-                           encoder_.EndEncoder());
+                           std::move(encoder_).EndEncoder());
     return queue_->Commit(std::move(command_buffer));
   }();
   if (!serial) {

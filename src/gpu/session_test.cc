@@ -147,9 +147,9 @@ TEST_F(SessionTest, E2_MovingAnEncoderReleasesWhatTheTargetHeld) {
   first = std::move(second);
   EXPECT_EQ(counters.encoders_released, 1u);
   EXPECT_TRUE(first.is_open());
-  EXPECT_NE(first.EndEncoder().value(), nullptr);
+  EXPECT_NE(std::move(first).EndEncoder().value(), nullptr);
   EXPECT_FALSE(first.is_open());
-  EXPECT_EQ(first.EndEncoder().value(), nullptr);
+  EXPECT_EQ(std::move(first).EndEncoder().value(), nullptr);
   EXPECT_EQ(counters.encoders_released, 2u);
 }
 

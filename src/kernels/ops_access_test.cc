@@ -118,6 +118,32 @@ TEST_P(OpAccess, TouchesExactlyWhatItDeclares) {
   }
 }
 
+// A checked device finds nothing to say of any operation, and gives its bits (E6).
+TEST_P(OpAccess, E6_ACheckedDeviceFindsNothingAndGivesTheSameBits) {
+  for (const uint64_t seed : {77, 78, 79, 80, 81}) {
+    Contents plain;
+    for (const bool checked : {false, true}) {
+      auto device =
+          gpu::Device::Create(gpu::MakeBackend("cpu", {.threads = 1}).value(), {.checked = checked})
+              .value();
+      auto ops = Ops::Create(device.get()).value();
+      auto session = device->CreateSession().value();
+      Operands operands(device.get(), seed);
+      ASSERT_TRUE(GetParam().encode(*ops, *session, operands).has_value());
+      ASSERT_TRUE(session->Commit().has_value());
+      const Status found = session->Wait();
+      ASSERT_TRUE(found.has_value()) << found.error().ToString();
+      Contents contents;
+      for (const gpu::Buffer& buffer : operands.buffers()) {
+        contents.emplace_back(buffer.size_bytes());
+        ASSERT_TRUE(device->Read(buffer.All(), contents.back()).has_value());
+      }
+      if (!checked) plain = contents;
+      EXPECT_EQ(contents, plain);
+    }
+  }
+}
+
 // Any number of threads, with the same bits (G5).
 TEST_P(OpAccess, G5_BitsDoNotDependOnTheThreads) {
   Contents first;

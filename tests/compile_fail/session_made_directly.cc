@@ -3,6 +3,8 @@
 
 #include "assay/gpu.h"
 
+#include "gpu/session_state.h"
+
 std::unique_ptr<assay::gpu::Session> Make(assay::gpu::Device& device) {
 #ifdef ASSAY_MISUSE
   (void)device;

@@ -1,11 +1,7 @@
 #include "gpu/cpu/access_check.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <new>
 #include <numeric>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,204 +9,15 @@
 namespace assay::gpu {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
-constexpr uint64_t kAlignmentBytes = 64;
-
-// Copies of a dispatch's bytes: of the two runs that are compared, and of those that look closer.
-constexpr int kFirst = 0;
-constexpr int kSecond = 1;
-constexpr int kProbe = 2;
-constexpr size_t kCopies = 3;
-
-constexpr std::byte kSharedFiller{0};
-constexpr std::byte kVariedSharedFiller{0x41};
-
-// Filler of the first kind; that of the second kind differs in every byte. Where results belong it
-// depends on the place, so that a byte copied from one undeclared place to another does not look
-// untouched. Elsewhere it is 0, the safest value for a kernel that takes it for an index.
-std::byte Filler(bool writable, uint64_t offset) {
-  if (!writable) return std::byte{0};
-  return static_cast<std::byte>((offset * 0x9E3779B97F4A7C15u) >> 56);
-}
-std::byte Varied(std::byte filler, bool writable) {
-  // The complement of 0 is a NaN, which some kernels skip.
-  return writable ? ~filler : std::byte{0x41};
-}
-
-class AlignedBytes {
- public:
-  std::byte* Reserve(uint64_t size_bytes) {
-    if (size_bytes > size_bytes_) {
-      bytes_.reset(static_cast<std::byte*>(::operator new(size_bytes, kAlignment)));
-      size_bytes_ = size_bytes;
-    }
-    return bytes_.get();
-  }
-  std::byte* get() const { return bytes_.get(); }
-
- private:
-  struct Delete {
-    void operator()(std::byte* bytes) const { ::operator delete(bytes, kAlignment); }
-  };
-  std::unique_ptr<std::byte, Delete> bytes_;
-  uint64_t size_bytes_ = 0;
-};
+constexpr std::byte SideFiller(bool other) { return other ? std::byte{0x7B} : std::byte{0}; }
 
 }  // namespace
 
-// Bindings of one allocation that lie close together, with a margin on both sides. Offsets are from
-// the image's first byte.
-class AccessChecker::Image {
- public:
-  // Bytes of one class.
-  struct Segment {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    bool readable = false;
-    bool writable = false;
-    uint64_t first_filler = 0;  // Of all filler bytes of the dispatch, when not readable.
-  };
-
-  // `covered` is the hull of the bindings in it.
-  void Start(const CpuBinding& any, ByteRange covered) {
-    allocation_ = any.allocation;
-    label_ = any.label;
-    const uint64_t first = covered.begin / kAlignmentBytes * kAlignmentBytes;
-    origin_ = static_cast<int64_t>(first) - static_cast<int64_t>(kMarginBytes);
-    size_ = covered.end - first + 2 * kMarginBytes;
-    ranges_.clear();
-  }
-  void AddBinding(const CpuBinding& binding) { ranges_.push_back({binding.range, binding.access}); }
-
-  // Cuts the image into segments; `filler_bytes` counts on.
-  void Finish(uint64_t* filler_bytes) {
-    std::vector<uint64_t> edges = {0, size_};
-    for (const Bound& bound : ranges_) {
-      edges.push_back(OffsetOf(bound.range.begin));
-      edges.push_back(OffsetOf(bound.range.end));
-    }
-    std::ranges::sort(edges);
-    segments_.clear();
-    for (size_t i = 0; i + 1 < edges.size(); ++i) {
-      Segment segment{edges[i], edges[i + 1]};
-      if (segment.begin == segment.end) continue;
-      for (const Bound& bound : ranges_) {
-        if (segment.begin < OffsetOf(bound.range.begin)) continue;
-        if (segment.end > OffsetOf(bound.range.end)) continue;
-        segment.readable = segment.readable || Reads(bound.access);
-        segment.writable = segment.writable || Writes(bound.access);
-      }
-      segment.first_filler = *filler_bytes;
-      if (!segment.readable) *filler_bytes += segment.end - segment.begin;
-      segments_.push_back(segment);
-    }
-  }
-
-  void Fill(int copy, uint64_t vary_begin, uint64_t vary_end) {
-    std::byte* const bytes = copies_[static_cast<size_t>(copy)].Reserve(size_);
-    for (const Segment& segment : segments_) {
-      if (segment.readable) {
-        std::memcpy(bytes + segment.begin, Real(segment.begin), segment.end - segment.begin);
-        continue;
-      }
-      for (uint64_t i = segment.begin; i < segment.end; ++i) {
-        const uint64_t number = segment.first_filler + (i - segment.begin);
-        const bool varied = vary_begin <= number && number < vary_end;
-        bytes[i] = FillerAt(segment, i, varied);
-      }
-    }
-  }
-
-  // The hull of the bytes that either of the first two runs changed, in the first segment where
-  // that was not declared; empty where there is none. The second run varied all filler, so a value
-  // that happens to equal the filler of one run differs from that of the other.
-  ByteRange UndeclaredWrites() const {
-    for (const Segment& segment : segments_) {
-      if (segment.writable) continue;
-      ByteRange changed;
-      for (uint64_t i = segment.begin; i < segment.end; ++i) {
-        const bool same = segment.readable
-                              ? Copy(kFirst)[i] == *Real(i) && Copy(kSecond)[i] == *Real(i)
-                              : Copy(kFirst)[i] == FillerAt(segment, i, false) &&
-                                    Copy(kSecond)[i] == FillerAt(segment, i, true);
-        if (same) continue;
-        if (changed.empty()) changed.begin = i;
-        changed.end = i + 1;
-      }
-      if (!changed.empty()) return changed;
-    }
-    return {};
-  }
-
-  // True when a declared result of `copy` is not that of the first copy. A byte that holds its
-  // filler in both was not written.
-  bool ResultsDiffer(int copy, uint64_t vary_begin, uint64_t vary_end) const {
-    const std::byte* const first = Copy(kFirst);
-    const std::byte* const other = Copy(copy);
-    for (const Segment& segment : segments_) {
-      if (!segment.writable) continue;
-      for (uint64_t i = segment.begin; i < segment.end; ++i) {
-        if (first[i] == other[i]) continue;
-        if (segment.readable) return true;
-        const uint64_t number = segment.first_filler + (i - segment.begin);
-        const bool varied = vary_begin <= number && number < vary_end;
-        const bool untouched =
-            first[i] == FillerAt(segment, i, false) && other[i] == FillerAt(segment, i, varied);
-        if (!untouched) return true;
-      }
-    }
-    return false;
-  }
-
-  // Takes the results of the first copy into the buffer, but for the bytes that were not written:
-  // those on which the two copies still differ.
-  void Adopt() const {
-    for (const Segment& segment : segments_) {
-      if (!segment.writable) continue;
-      for (uint64_t i = segment.begin; i < segment.end; ++i) {
-        if (Copy(kFirst)[i] == Copy(kSecond)[i]) *Real(i) = Copy(kFirst)[i];
-      }
-    }
-  }
-
-  // Where the kernel finds byte `offset` of the allocation.
-  std::byte* BytesAt(int copy, uint64_t offset) const { return Copy(copy) + OffsetOf(offset); }
-  uint64_t OffsetOf(uint64_t allocation_offset) const {
-    return static_cast<uint64_t>(static_cast<int64_t>(allocation_offset) - origin_);
-  }
-  // May lie outside the allocation.
-  int64_t AllocationOffset(uint64_t offset) const { return static_cast<int64_t>(offset) + origin_; }
-  const std::vector<Segment>& segments() const { return segments_; }
-  const std::byte* allocation() const { return allocation_; }
-  const std::string& label() const { return *label_; }
-
- private:
-  struct Bound {
-    ByteRange range;
-    Access access;
-  };
-  static std::byte FillerAt(const Segment& segment, uint64_t offset, bool varied) {
-    const std::byte filler = Filler(segment.writable, offset);
-    return varied ? Varied(filler, segment.writable) : filler;
-  }
-  std::byte* Copy(int copy) const { return copies_[static_cast<size_t>(copy)].get(); }
-  std::byte* Real(uint64_t offset) const { return allocation_ + AllocationOffset(offset); }
-
-  std::byte* allocation_ = nullptr;
-  const std::string* label_ = nullptr;
-  int64_t origin_ = 0;  // Offset in the allocation of the image's first byte.
-  uint64_t size_ = 0;
-  std::vector<Bound> ranges_;
-  std::vector<Segment> segments_;
-  std::array<AlignedBytes, kCopies> copies_;
-};
-
-AccessChecker::AccessChecker() = default;
-AccessChecker::~AccessChecker() = default;
-
-Status AccessChecker::Run(const CommandList& list, std::span<std::byte> scratch) {
+Status AccessChecker::Run(const CommandList& list, uint64_t number) {
   list_ = &list;
-  scratch_ = scratch;
+  number_ = number;
+  FaultTrap trap;
+  trap_ = &trap;
   for (const CpuGroup& group : list.groups()) {
     for (const CpuDispatch& dispatch : list.DispatchesOf(group)) ASSAY_TRY(RunDispatch(dispatch));
   }
@@ -220,16 +27,21 @@ Status AccessChecker::Run(const CommandList& list, std::span<std::byte> scratch)
 Status AccessChecker::RunDispatch(const CpuDispatch& dispatch) {
   dispatch_ = &dispatch;
   bindings_ = list_->BindingsOf(dispatch);
-  MakeImages();
-  RunOn(kFirst, 0, 0, kSharedFiller);
-  RunOn(kSecond, 0, filler_bytes_, kVariedSharedFiller);
+  ASSAY_TRY(MakeImages());
+  const Conditions first;
+  const Conditions second{{0, filler_bytes_}, true, true, true};
+  if (const auto ended = RunOn(kFirstCopy, first)) return Fail(FarAccess(*ended));
+  ASSAY_TRY(CheckSides(first));
+  // What only other filler leads astray was led there by filler.
+  if (RunOn(kSecondCopy, second)) return Fail(FindUndeclaredRead());
+  ASSAY_TRY(CheckSides(second));
   ASSAY_TRY(CheckWrites());
-  if (ResultsDiffer(kSecond, 0, filler_bytes_)) return Fail(FindUndeclaredRead());
+  if (ResultsDiffer(kSecondCopy, second)) return Fail(FindUndeclaredRead());
   for (size_t i = 0; i < image_count_; ++i) images_[i]->Adopt();
   return {};
 }
 
-void AccessChecker::MakeImages() {
+Status AccessChecker::MakeImages() {
   // By allocation and place, so that bindings of one image stand together.
   std::vector<size_t> order(bindings_.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -250,69 +62,128 @@ void AccessChecker::MakeImages() {
       if (next.range.begin > covered.end + 2 * kMarginBytes) break;
       covered.end = std::max(covered.end, next.range.end);
     }
-    if (image_count_ == images_.size()) images_.push_back(std::make_unique<Image>());
-    Image& image = *images_[image_count_];
+    if (image_count_ == images_.size()) images_.push_back(std::make_unique<AccessImage>());
+    AccessImage& image = *images_[image_count_];
     image.Start(first, covered);
     for (; i < end; ++i) {
       image.AddBinding(bindings_[order[i]]);
       image_of_binding_[order[i]] = image_count_;
     }
-    image.Finish(&filler_bytes_);
+    ASSAY_TRY(image.Finish(&filler_bytes_));
     ++image_count_;
   }
+  ASSAY_TRY(shared_.Resize(dispatch_->shared_bytes));
+  return constants_.Resize(dispatch_->constant_bytes);
 }
 
-void AccessChecker::RunOn(int copy, uint64_t vary_begin, uint64_t vary_end, std::byte shared) {
-  for (size_t i = 0; i < image_count_; ++i) images_[i]->Fill(copy, vary_begin, vary_end);
+// --- Runs
+
+struct AccessChecker::RunContext {
+  const CpuDispatch* dispatch;
+  CpuKernelArgs args;
+  std::byte shared_filler;
+  bool reversed;
+};
+
+std::optional<const std::byte*> AccessChecker::RunOn(int copy, const Conditions& conditions) {
+  for (size_t i = 0; i < image_count_; ++i) images_[i]->Fill(copy, conditions.filler);
   std::vector<std::byte*> pointers;
   for (size_t i = 0; i < bindings_.size(); ++i) {
-    const Image& image = *images_[image_of_binding_[i]];
+    const AccessImage& image = *images_[image_of_binding_[i]];
     pointers.push_back(image.BytesAt(copy, bindings_[i].range.begin));
   }
-  CpuKernelArgs args = list_->ArgsOf(*dispatch_, scratch_);
+  CpuKernelArgs args = list_->ArgsOf(*dispatch_, {shared_.bytes(), shared_.size_bytes()});
+  constants_.Fill(SideFiller(conditions.other_constants));
+  std::copy_n(args.constants, dispatch_->constant_bytes, constants_.bytes());
+  args.constants = constants_.bytes();
   args.bindings = pointers.data();
-  std::ranges::fill(args.shared, shared);
-  RunWorkgroups(*dispatch_, args, 0, dispatch_->workgroups);
+  shared_.Fill(SideFiller(conditions.other_shared));
+  RunContext context{dispatch_, args, SideFiller(conditions.other_shared), conditions.reversed};
+  return trap_->Run(
+      [](void* borrowed) {
+        const auto& run = *static_cast<const RunContext*>(borrowed);
+        const uint32_t count = run.dispatch->workgroups;
+        for (uint32_t i = 0; i < count; ++i) {
+          // A workgroup may not find what another one left.
+          std::ranges::fill(run.args.shared, run.shared_filler);
+          RunWorkgroups(*run.dispatch, run.args, run.reversed ? count - 1 - i : i, 1);
+        }
+      },
+      &context);
 }
 
-bool AccessChecker::ResultsDiffer(int copy, uint64_t vary_begin, uint64_t vary_end) const {
+bool AccessChecker::ResultsDiffer(int copy, const Conditions& conditions) const {
   return std::any_of(images_.begin(), images_.begin() + static_cast<ptrdiff_t>(image_count_),
-                     [&](const std::unique_ptr<Image>& image) {
-                       return image->ResultsDiffer(copy, vary_begin, vary_end);
+                     [&](const std::unique_ptr<AccessImage>& image) {
+                       return image->ResultsDiffer(copy, conditions.filler);
                      });
 }
 
 Status AccessChecker::CheckWrites() const {
   for (size_t i = 0; i < image_count_; ++i) {
-    const ByteRange written = images_[i]->UndeclaredWrites();
-    if (!written.empty()) {
-      return Fail(FalseAccess(*images_[i], written.begin, written.end, Access::kWrite));
-    }
+    const AccessImage& image = *images_[i];
+    const ByteRange written = image.UndeclaredWrites();
+    if (written.empty()) continue;
+    return Fail(FalseAccess(image, image.AllocationOffset(written.begin),
+                            image.AllocationOffset(written.end), Access::kWrite));
   }
   return {};
 }
 
+Status AccessChecker::CheckSides(const Conditions& conditions) const {
+  if (const auto spill = shared_.FindSpill(SideFiller(conditions.other_shared))) {
+    return Fail(Wrong(fmt::format("writes bytes [{}, {}) of its shared memory of {} bytes",
+                                  spill->begin, spill->end, shared_.size_bytes())));
+  }
+  const CpuKernelArgs args = list_->ArgsOf(*dispatch_, {shared_.bytes(), shared_.size_bytes()});
+  if (constants_.FindSpill(SideFiller(conditions.other_constants)) ||
+      !std::equal(args.constants, args.constants + dispatch_->constant_bytes, constants_.bytes())) {
+    return Fail(Wrong("writes to its constants or beside them"));
+  }
+  return {};
+}
+
+// --- What is wrong
+
 Error AccessChecker::FindUndeclaredRead() {
-  const auto matters = [&](uint64_t begin, uint64_t end) {
-    RunOn(kProbe, begin, end, kSharedFiller);
-    return ResultsDiffer(kProbe, begin, end);
+  const auto matters = [&](const Conditions& conditions) {
+    return RunOn(kProbeCopy, conditions) || ResultsDiffer(kProbeCopy, conditions);
   };
-  const auto fail = [&](std::string_view what) {
-    return Error(ErrorCode::kInvalidArgument, std::string(dispatch_->kernel_name),
-                 fmt::format("Kernel \"{}\" {}.", dispatch_->kernel_name, what));
+  const auto filler_matters = [&](uint64_t begin, uint64_t end) {
+    Conditions conditions;
+    conditions.filler = {begin, end};
+    return matters(conditions);
   };
-  if (matters(0, 0)) return fail("does not give the same result twice");
-  if (!matters(0, filler_bytes_)) return fail("reads shared memory before it writes it");
+  Conditions shared;
+  shared.other_shared = true;
+  Conditions constants;
+  constants.other_constants = true;
+  Conditions reversed;
+  reversed.reversed = true;
+  if (matters({})) return Wrong("does not give the same result twice");
+  if (!filler_matters(0, filler_bytes_)) {
+    if (matters(shared)) return Wrong("reads shared memory that its workgroup has not written");
+    if (matters(constants)) {
+      return Wrong(fmt::format("reads beside its {} bytes of constants", constants_.size_bytes()));
+    }
+    if (matters(reversed)) {
+      return Wrong(
+          "gives another result when its workgroups run in the reverse order: they touch each "
+          "other's bytes, which nothing orders");
+    }
+    return Wrong("gives another result over other bytes that it does not declare");
+  }
   // The shortest prefix of the filler that changes a result ends with the first byte that matters.
   uint64_t without = 0;
   uint64_t with = filler_bytes_;
   while (with - without > 1) {
     const uint64_t middle = without + (with - without) / 2;
-    (matters(0, middle) ? with : without) = middle;
+    (filler_matters(0, middle) ? with : without) = middle;
   }
   const uint64_t first = with - 1;
   for (size_t i = 0; i < image_count_; ++i) {
-    for (const Image::Segment& segment : images_[i]->segments()) {
+    const AccessImage& image = *images_[i];
+    for (const AccessImage::Segment& segment : image.segments()) {
       const uint64_t end = segment.first_filler + (segment.end - segment.begin);
       if (segment.readable || first < segment.first_filler || first >= end) continue;
       // The shortest suffix of the segment that changes a result begins with its last such byte.
@@ -320,23 +191,52 @@ Error AccessChecker::FindUndeclaredRead() {
       uint64_t behind = end;
       while (behind - last > 1) {
         const uint64_t middle = last + (behind - last) / 2;
-        (matters(middle, end) ? last : behind) = middle;
+        (filler_matters(middle, end) ? last : behind) = middle;
       }
-      const uint64_t shift = segment.begin - segment.first_filler;
-      return FalseAccess(*images_[i], first + shift, last + 1 + shift, Access::kRead);
+      const int64_t shift =
+          image.AllocationOffset(segment.begin) - static_cast<int64_t>(segment.first_filler);
+      return FalseAccess(image, static_cast<int64_t>(first) + shift,
+                         static_cast<int64_t>(last) + 1 + shift, Access::kRead);
     }
   }
-  return fail("reads bytes that it does not declare");
+  return Wrong("reads bytes that it does not declare");
 }
 
-Error AccessChecker::FalseAccess(const Image& image, uint64_t begin, uint64_t end,
+void AccessChecker::AllowGuardReads(bool allowed) {
+  for (size_t i = 0; i < image_count_; ++i) images_[i]->AllowGuardReads(kProbeCopy, allowed);
+  shared_.AllowGuardReads(allowed);
+  constants_.AllowGuardReads(allowed);
+}
+
+Error AccessChecker::FarAccess(const std::byte* address) {
+  // A read goes through where guards may be read; a write still ends the run.
+  AllowGuardReads(true);
+  const bool wrote = RunOn(kProbeCopy, {}).has_value();
+  AllowGuardReads(false);
+  const Access access = wrote ? Access::kWrite : Access::kRead;
+  for (size_t i = 0; i < image_count_; ++i) {
+    if (const auto offset = images_[i]->Locate(kFirstCopy, address)) {
+      return FalseAccess(*images_[i], *offset, *offset + 1, access);
+    }
+  }
+  for (const auto& [side, name] :
+       {std::pair(&shared_, "its shared memory"), std::pair(&constants_, "its constants")}) {
+    if (const auto offset = side->Locate(address)) {
+      return Wrong(fmt::format("{} byte {} of {} of {} bytes", wrote ? "writes" : "reads", *offset,
+                               name, side->size_bytes()));
+    }
+  }
+  return Wrong(fmt::format("touches memory further than {} bytes from all that it binds",
+                           GuardedMemory::kGuardBytes));
+}
+
+Error AccessChecker::FalseAccess(const AccessImage& image, int64_t begin, int64_t end,
                                  Access access) const {
-  const int64_t first = image.AllocationOffset(begin);
   // How far binding `i` lies from the first byte; 0 when it holds it.
   const auto distance = [&](size_t i) -> int64_t {
     const auto range_begin = static_cast<int64_t>(bindings_[i].range.begin);
     const auto range_end = static_cast<int64_t>(bindings_[i].range.end);
-    return first < range_begin ? range_begin - first : std::max<int64_t>(first - range_end + 1, 0);
+    return begin < range_begin ? range_begin - begin : std::max<int64_t>(begin - range_end + 1, 0);
   };
   size_t nearest = bindings_.size();
   for (size_t i = 0; i < bindings_.size(); ++i) {
@@ -344,17 +244,24 @@ Error AccessChecker::FalseAccess(const Image& image, uint64_t begin, uint64_t en
     if (nearest == bindings_.size() || distance(i) < distance(nearest)) nearest = i;
   }
   const CpuBinding& binding = bindings_[nearest];
-  const std::string what =
-      fmt::format("Kernel \"{}\" {} bytes [{}, {}) of buffer \"{}\"", dispatch_->kernel_name,
-                  access == Access::kRead ? "reads" : "writes", first, image.AllocationOffset(end),
-                  image.label());
   const std::string where =
       distance(nearest) == 0
           ? fmt::format("which binding {} declares as {}", nearest, AccessName(binding.access))
           : fmt::format("outside its nearest binding {} [{}, {})", nearest, binding.range.begin,
                         binding.range.end);
+  const auto allocation_end = static_cast<int64_t>(image.allocation_bytes());
+  const std::string size = begin < 0 || end > allocation_end
+                               ? fmt::format("; the buffer has {} bytes", allocation_end)
+                               : "";
+  return Wrong(fmt::format("{} bytes [{}, {}) of buffer \"{}\", {}{}",
+                           access == Access::kRead ? "reads" : "writes", begin, end, image.label(),
+                           where, size));
+}
+
+Error AccessChecker::Wrong(std::string_view what) const {
   return Error(ErrorCode::kInvalidArgument, std::string(dispatch_->kernel_name),
-               fmt::format("{}, {}.", what, where));
+               fmt::format("Dispatch {} of command buffer {}, kernel \"{}\", {}.",
+                           dispatch_->number, number_, dispatch_->kernel_name, what));
 }
 
 }  // namespace assay::gpu

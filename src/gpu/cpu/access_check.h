@@ -5,64 +5,84 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "assay/base.h"
 
+#include "gpu/cpu/access_image.h"
 #include "gpu/cpu/command_list.h"
+#include "gpu/cpu/fault_trap.h"
 
 namespace assay::gpu {
 
 // Runs command lists on the calling thread, one dispatch after another, and each dispatch on copies
-// of what it binds. A copy holds the declared readable bytes; all others, also those around the
-// bindings as far as kMarginBytes, hold filler.
+// of what it binds (access_image.h). A copy holds the declared readable bytes; all others, also
+// those around the bindings as far as kMarginBytes, hold filler, and behind them lie guards.
 //
-// Every dispatch runs twice, the second time over other filler.
+// Every dispatch runs twice, the second time over other filler and with its workgroups in the
+// reverse order.
 //
 //   Writes: filler, or a byte declared read-only, that has changed was written undeclared.
 //   Reads: results that differ were made from bytes that were not declared readable; which ones,
-//   further runs find out by bisection. Shared memory, which a kernel must write before it reads
-//   it, is checked in the same way.
+//   further runs find out by bisection. Shared memory, which each workgroup must write before it
+//   reads it, and what follows the constants are checked in the same way.
+//   Both, further away: the access ends the run, with its address.
 //
-// Only bytes declared writable go back to the buffers, and only when both proofs hold, so that a
-// false declaration harms nothing. Bytes further away than the margin are not guarded.
+// Only bytes declared writable go back to the buffers, and only when all of that holds, so that a
+// false declaration harms nothing. docs/runtime.md says what is not seen.
 class AccessChecker final {
  public:
-  static constexpr uint64_t kMarginBytes = 4096;
-
-  AccessChecker();
-  ~AccessChecker();
+  AccessChecker() = default;
   AccessChecker(const AccessChecker&) = delete;
   AccessChecker& operator=(const AccessChecker&) = delete;
 
-  // Error kInvalidArgument at the first false declaration, naming kernel, binding and bytes; what
-  // follows it in the list does not run. `scratch` holds the largest shared_bytes.
-  Status Run(const CommandList& list, std::span<std::byte> scratch);
+  // Error kInvalidArgument at the first false declaration, naming dispatch, kernel, binding, buffer
+  // and bytes; what follows it in the list does not run. Error kAllocation without the memory to
+  // check in. `number` is the command buffer's in its queue, from 1.
+  Status Run(const CommandList& list, uint64_t number);
 
  private:
-  class Image;
+  // How one run of the dispatch differs from the first; nothing of it may change a result.
+  struct Conditions {
+    FillerRange filler;
+    bool other_shared = false;
+    bool other_constants = false;  // What lies around them.
+    bool reversed = false;         // The last workgroup first.
+  };
+  struct RunContext;
 
   Status RunDispatch(const CpuDispatch& dispatch);
-  void MakeImages();
-  // Fills copy `copy` of every image, with filler [vary_begin, vary_end) of the second kind and the
-  // rest of the first, and shared memory with `shared`, and runs the dispatch on that.
-  void RunOn(int copy, uint64_t vary_begin, uint64_t vary_end, std::byte shared);
-  // True when a result of `copy`, made with that filler varied, is not that of the first copy.
-  bool ResultsDiffer(int copy, uint64_t vary_begin, uint64_t vary_end) const;
+  Status MakeImages();
+  // Returns the address at which a run ended that left the guards' reach or met them.
+  std::optional<const std::byte*> RunOn(int copy, const Conditions& conditions);
+  // True when a result of `copy`, made under those conditions, is not that of the first copy.
+  bool ResultsDiffer(int copy, const Conditions& conditions) const;
   Status CheckWrites() const;
-  // The error of a dispatch whose results depend on filler.
+  // Of shared memory and constants, after a run under those conditions.
+  Status CheckSides(const Conditions& conditions) const;
+  // The error of a dispatch whose results depend on what the runs have apart.
   Error FindUndeclaredRead();
-  Error FalseAccess(const Image& image, uint64_t begin, uint64_t end, Access access) const;
+  // The error of the first run, which ended at `address`.
+  Error FarAccess(const std::byte* address);
+  void AllowGuardReads(bool allowed);
+  Error FalseAccess(const AccessImage& image, int64_t begin, int64_t end, Access access) const;
+  // "Dispatch 3 of command buffer 1, kernel "add", WHAT."
+  Error Wrong(std::string_view what) const;
 
   const CommandList* list_ = nullptr;
+  uint64_t number_ = 0;
+  FaultTrap* trap_ = nullptr;
   const CpuDispatch* dispatch_ = nullptr;
   std::span<const CpuBinding> bindings_;
-  std::span<std::byte> scratch_;
   uint64_t filler_bytes_ = 0;  // In all images.
   size_t image_count_ = 0;     // Of the dispatch; the others are spare.
-  std::vector<std::unique_ptr<Image>> images_;
+  std::vector<std::unique_ptr<AccessImage>> images_;
   std::vector<size_t> image_of_binding_;
+  SideMemory shared_;
+  SideMemory constants_;
 };
 
 }  // namespace assay::gpu

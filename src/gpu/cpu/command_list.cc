@@ -41,6 +41,8 @@ bool CommandList::AddDispatch(const CpuDispatch& dispatch, std::span<const CpuBi
   added.first_binding = static_cast<uint32_t>(bindings_.size());
   added.binding_count = static_cast<uint32_t>(bindings.size());
   added.first_constant = static_cast<uint32_t>(constants_.size());
+  added.constant_bytes = static_cast<uint32_t>(constants.size());
+  added.number = static_cast<uint32_t>(dispatches_.size()) + 1;
 
   for (const CpuBinding& binding : bindings) {
     bindings_.push_back(binding);

@@ -21,6 +21,7 @@ struct CpuBinding {
   ByteRange range;
   Access access = Access::kRead;
   const std::string* label = nullptr;  // Lives as long as the buffer.
+  uint64_t allocation_bytes = 0;
 };
 
 struct CpuDispatch {
@@ -31,6 +32,8 @@ struct CpuDispatch {
   uint32_t first_binding = 0;
   uint32_t binding_count = 0;
   uint32_t first_constant = 0;  // In units of the alignment of constants.
+  uint32_t constant_bytes = 0;
+  uint32_t number = 0;  // In the order of encoding, from 1.
   // How its workgroups are cut: chunk c of the dispatch runs workgroups [c * chunk_workgroups,
   // ...).
   uint32_t workgroups = 0;

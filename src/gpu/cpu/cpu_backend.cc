@@ -36,6 +36,7 @@ class CpuBuffer final : public BackendBuffer {
   }
   std::byte* bytes() const { return bytes_; }
   const std::string& label() const { return label_; }
+  uint64_t size_bytes() const { return size_bytes_; }
 
  private:
   MemoryPool* pool_;
@@ -90,7 +91,8 @@ class CpuCommandBuffer final : public BackendCommandBuffer {
     bindings_.clear();
     for (const BackendBinding& binding : dispatch.bindings) {
       const auto* buffer = static_cast<const CpuBuffer*>(binding.buffer);
-      bindings_.push_back({buffer->bytes(), binding.range, binding.access, &buffer->label()});
+      bindings_.push_back(
+          {buffer->bytes(), binding.range, binding.access, &buffer->label(), buffer->size_bytes()});
     }
     if (!list_->AddDispatch(translated, bindings_, dispatch.constants, max_chunks_)) {
       return Fail(ErrorCode::kCommandBuffer, std::string(translated.kernel_name),
@@ -151,8 +153,6 @@ class CpuQueue final : public BackendQueue {
 // access check.
 class CheckedCpuQueue final : public BackendQueue {
  public:
-  explicit CheckedCpuQueue(Scratch scratch) : scratch_(std::move(scratch)) {}
-
   Result<std::unique_ptr<BackendCommandBuffer>> Begin() override {
     return std::make_unique<CpuCommandBuffer>(spare_.Take(), 1, &spare_);
   }
@@ -165,7 +165,7 @@ class CheckedCpuQueue final : public BackendQueue {
   Status Wait(Serial serial) override {
     Status status;
     for (; finished_ < serial; ++finished_) {
-      Status checked = checker_.Run(*committed_.front(), scratch_.bytes());
+      Status checked = checker_.Run(*committed_.front(), finished_ + 1);
       if (!checked && status) status = std::move(checked);
       spare_.Put(std::move(committed_.front()));
       committed_.pop_front();
@@ -174,7 +174,6 @@ class CheckedCpuQueue final : public BackendQueue {
   }
 
  private:
-  Scratch scratch_;
   AccessChecker checker_;
   Serial finished_ = 0;
   std::deque<std::unique_ptr<CommandList>> committed_;  // From serial finished_ + 1.
@@ -241,10 +240,7 @@ class CpuBackend final : public Backend {
   }
 
   Result<std::unique_ptr<BackendQueue>> CreateQueue() override {
-    if (checked_) {
-      ASSAY_ASSIGN_OR_RETURN(Scratch scratch, Scratch::Allocate(kSharedBytes));
-      return std::make_unique<CheckedCpuQueue>(std::move(scratch));
-    }
+    if (checked_) return std::make_unique<CheckedCpuQueue>();
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool::Lane> lane, workers_->CreateLane());
     const auto threads = static_cast<uint32_t>(workers_->threads());
     return std::make_unique<CpuQueue>(std::move(lane),
