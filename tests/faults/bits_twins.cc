@@ -17,6 +17,7 @@
 #include "support/tiny_model.h"
 #include "tests/faults/corpus.h"
 #include "tests/faults/faulty_kernels.h"
+#include "tests/faults/twins.h"
 
 namespace assay::faults {
 namespace {
@@ -92,12 +93,10 @@ Twin ChunkTwin(int kind, std::string_view name, const Fault* fault, size_t promp
                const std::vector<uint32_t>& chunks, std::string finding, size_t warm_prefix = 0) {
   const auto racy = std::make_shared<ChunkTest>(fault, prompt, chunks, warm_prefix);
   const auto clean = std::make_shared<ChunkTest>(nullptr, prompt, chunks, warm_prefix);
-  return {.kind = kind,
-          .catcher = Catcher::kBits,
-          .name = name,
-          .racy = [racy](int) { return racy->Differing(); },
-          .clean = [clean](int) { return clean->Differing(); },
-          .finding = std::move(finding)};
+  return MakeTwin(
+      kind, Catcher::kBits, name,
+      [racy, clean](bool faulty) { return (faulty ? racy : clean)->Differing(); },
+      std::move(finding));
 }
 
 // A short prompt is right, a long one is not.
@@ -152,12 +151,9 @@ class ThreadTest {
 Twin ThreadTwin() {
   const auto racy = std::make_shared<ThreadTest>(true);
   const auto clean = std::make_shared<ThreadTest>(false);
-  return {.kind = 27,
-          .catcher = Catcher::kBits,
-          .name = "a sum in as many parts as there are threads",
-          .racy = [racy](int) { return racy->Differing(); },
-          .clean = [clean](int) { return clean->Differing(); },
-          .finding = "threads 2 3 8"};
+  return MakeTwin(
+      27, Catcher::kBits, "a sum in as many parts as there are threads",
+      [racy, clean](bool faulty) { return (faulty ? racy : clean)->Differing(); }, "threads 2 3 8");
 }
 
 }  // namespace

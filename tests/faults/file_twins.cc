@@ -16,6 +16,7 @@
 #include "support/tiny_model.h"
 #include "tests/faults/checking.h"
 #include "tests/faults/corpus.h"
+#include "tests/faults/twins.h"
 
 namespace assay::faults {
 namespace {
@@ -172,7 +173,6 @@ struct FileCase {
   std::string (*make)(bool hostile);
   std::string_view part;
   Depth depth = Depth::kHeader;
-  std::string_view subject = "format m.gguf";
 };
 
 constexpr FileCase kCases[] = {
@@ -201,17 +201,12 @@ constexpr FileCase kCases[] = {
 std::vector<Twin> FileTwins() {
   std::vector<Twin> twins;
   for (const FileCase& tested : kCases) {
-    const auto read = [tested](bool hostile) -> Run {
-      return [tested, bytes = tested.make(hostile)](int) {
-        return Describe(ReadFileTo(tested.depth, bytes), tested.part);
-      };
-    };
-    twins.push_back({.kind = 34,
-                     .catcher = Catcher::kFileReader,
-                     .name = tested.name,
-                     .racy = read(true),
-                     .clean = read(false),
-                     .finding = std::string(tested.subject) + ": " + std::string(tested.part)});
+    twins.push_back(ErrorTwin(
+        34, Catcher::kFileReader, tested.name,
+        [tested, hostile = tested.make(true), sound = tested.make(false)](bool faulty) {
+          return ReadFileTo(tested.depth, faulty ? hostile : sound);
+        },
+        "format m.gguf", std::string(tested.part)));
   }
   return twins;
 }

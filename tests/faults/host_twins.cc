@@ -17,6 +17,7 @@
 #include "tests/faults/corpus.h"
 #include "tests/faults/faulty_kernels.h"
 #include "tests/faults/stage.h"
+#include "tests/faults/twins.h"
 
 namespace assay::faults {
 namespace {
@@ -30,15 +31,6 @@ Result<std::unique_ptr<gpu::Device>> CpuDevice(const gpu::DeviceOptions& options
 
 Result<gpu::Buffer> MakeBuffer(gpu::Device& device, std::string label, uint64_t bytes = kBytes) {
   return device.CreateBuffer({.size_bytes = bytes, .label = std::move(label), .digest = {}});
-}
-
-Twin GoldenTwin(int kind, std::string_view name, std::string_view golden, std::string finding) {
-  return {.kind = kind,
-          .catcher = Catcher::kHazardCheck,
-          .name = name,
-          .racy = [golden](int) { return CheckGolden(golden); },
-          .clean = [golden](int) { return CheckGolden(std::string(golden) + "_near"); },
-          .finding = std::move(finding)};
 }
 
 // --- Kinds 11 to 13: a command buffer in flight copies the first half of "in" to "out".
@@ -266,68 +258,48 @@ Status RunSteps(bool eager) {
   return eager ? OpenEagerly(*backend) : OpenLazily(std::move(backend));
 }
 
-Twin RuntimeTwin(int kind, std::string_view name, const std::function<Status(bool faulty)>& run,
-                 const std::string& subject, const std::string& part,
-                 Catcher catcher = Catcher::kRuntime) {
-  return {.kind = kind,
-          .catcher = catcher,
-          .name = name,
-          .racy = [run, part](int) { return Describe(run(true), part); },
-          .clean = [run, part](int) { return Describe(run(false), part); },
-          .finding = subject + ": " + part};
-}
-
 }  // namespace
 
 std::vector<Twin> HostTwins() {
+  using enum Catcher;
   return {
       GoldenTwin(11, "a trace: the next input while the last is read", "host_write",
                  "host-write 1:1 copy_f32 -> host in[16,32)"),
-      RuntimeTwin(
-          11, "a program: the next input overlaps the last by a byte",
+      ErrorTwin(
+          11, kRuntime, "a program: the next input overlaps the last by a byte",
           [](bool faulty) { return WriteNextInput(faulty ? kBytes - 1 : kBytes); },
           "command-buffer in", "write bytes [255, 511)"),
       GoldenTwin(12, "a trace: a result before the wait", "host_read",
                  "host-read 1:1 copy_f32 -> host out[0,16)"),
-      RuntimeTwin(
-          12, "a program: a result before the wait",
+      ErrorTwin(
+          12, kRuntime, "a program: a result before the wait",
           [](bool faulty) { return ReadResult(!faulty); }, "command-buffer out",
           "read bytes [0, 256)"),
       GoldenTwin(13, "a trace: a buffer ends before the wait", "free_in_flight",
                  "free-in-flight 1:1 copy_f32 -> host tmp[0,64)"),
-      RuntimeTwin(
-          13, "a program: the last owner goes before the wait",
+      ErrorTwin(
+          13, kRuntime, "a program: the last owner goes before the wait",
           [](bool faulty) { return DropOwner(!faulty); }, "command-buffer out",
           "The last handle of buffer \"out\" (256 bytes) went"),
-      {.kind = 14,
-       .catcher = Catcher::kHazardCheck,
-       .name = "bytes of an arena handed out at their last use",
-       .racy =
-           [](int) {
-             return CheckArena({2, 2});
-           },
-       .clean = [](int) { return CheckArena(kNothingLost); },
-       .finding = "war 1:2 add -> 1:3 mul arena[0,256)"},
+      MakeTwin(
+          14, kHazardCheck, "bytes of an arena handed out at their last use",
+          [](bool faulty) {
+            return CheckArena(faulty ? Lost{2, 2} : kNothingLost);
+          },
+          "war 1:2 add -> 1:3 mul arena[0,256)"),
       GoldenTwin(15, "a trace: a buffer ends twice", "double_free",
                  "double-free host -> host tmp[0,64)"),
-      RuntimeTwin(15, "a program: released, reset, released again", ReleaseAndReset,
-                  "invalid-argument old", "buffer \"old\" (256 bytes) has been released before"),
-      RuntimeTwin(15, "the pool: a block is put back twice", PutBack, "device old",
-                  "was written after the buffer's end", Catcher::kCheckedMode),
-      {.kind = 16,
-       .catcher = Catcher::kBits,
-       .name = "memory handed out as it was left",
-       .racy = [](int) { return FiveColdRuns(true); },
-       .clean = [](int) { return FiveColdRuns(false); },
-       .finding = "5 contents in 5 runs"},
-      {.kind = 16,
-       .catcher = Catcher::kHazardCheck,
-       .name = "a byte that nobody wrote",
-       .racy = [](int) { return CheckFirstRead(kBytes - 1); },
-       .clean = [](int) { return CheckFirstRead(kBytes); },
-       .finding = "note never-written 1:1 copy_rows in[255,256)"},
-      RuntimeTwin(17, "a command buffer opened by a step with nothing to do", RunSteps,
-                  "device queue", "All 64 command buffers of the queue are open."),
+      ErrorTwin(15, kRuntime, "a program: released, reset, released again", ReleaseAndReset,
+                "invalid-argument old", "buffer \"old\" (256 bytes) has been released before"),
+      ErrorTwin(15, kCheckedMode, "the pool: a block is put back twice", PutBack, "device old",
+                "was written after the buffer's end"),
+      MakeTwin(16, kBits, "memory handed out as it was left", FiveColdRuns, "5 contents in 5 runs"),
+      MakeTwin(
+          16, kHazardCheck, "a byte that nobody wrote",
+          [](bool faulty) { return CheckFirstRead(faulty ? kBytes - 1 : kBytes); },
+          "note never-written 1:1 copy_rows in[255,256)"),
+      ErrorTwin(17, kRuntime, "a command buffer opened by a step with nothing to do", RunSteps,
+                "device queue", "All 64 command buffers of the queue are open."),
   };
 }
 

@@ -23,6 +23,7 @@
 #include "tests/faults/checking.h"
 #include "tests/faults/corpus.h"
 #include "tests/faults/faulty_kernels.h"
+#include "tests/faults/twins.h"
 
 namespace assay::faults {
 namespace {
@@ -235,47 +236,32 @@ std::string NamesAfterAFailure(int version) {
 }  // namespace
 
 std::vector<Twin> LoadingTwins() {
-  constexpr int kOld = trace::kCreationOrderVersion;
-  constexpr int kNew = trace::kCurrentVersion;
-  const std::string halves = "write bytes [128, 256)";
+  using enum Catcher;
+  const auto version = [](bool faulty) {
+    return faulty ? trace::kCreationOrderVersion : trace::kCurrentVersion;
+  };
   return {
-      {.kind = 29,
-       .catcher = Catcher::kTrace,
-       .name = "buffers of a parallel load numbered as they are made",
-       .racy = [](int) { return OrdersThatDiffer(kOld); },
-       .clean = [](int) { return OrdersThatDiffer(kNew); },
-       .finding = " reversed mixed workers:2 workers:4 workers:8"},
-      {.kind = 30,
-       .catcher = Catcher::kTrace,
-       .name = "a pipeline known by its place in the cache",
-       .racy = [](int) { return ComparePipelines(true); },
-       .clean = [](int) { return ComparePipelines(false); },
-       .finding = "different; digest 0 1; digest 1 0"},
-      {.kind = 31,
-       .catcher = Catcher::kHazardCheck,
-       .name = "a trace: packed before the second half is there",
-       .racy = [](int) { return CheckHalves(true); },
-       .clean = [](int) { return CheckHalves(false); },
-       .finding = "host-write 1:1 pack -> host tensor[32,64); note never-written 1:1 pack "
-                  "tensor[32,64)"},
-      {.kind = 31,
-       .catcher = Catcher::kRuntime,
-       .name = "a load: packed when the first job has ended",
-       .racy = [halves](int) { return Describe(PackHalves(true), halves); },
-       .clean = [halves](int) { return Describe(PackHalves(false), halves); },
-       .finding = "command-buffer tensor: " + halves},
+      MakeTwin(
+          29, kTrace, "buffers of a parallel load numbered as they are made",
+          [=](bool faulty) { return OrdersThatDiffer(version(faulty)); },
+          " reversed mixed workers:2 workers:4 workers:8"),
+      MakeTwin(30, kTrace, "a pipeline known by its place in the cache", ComparePipelines,
+               "different; digest 0 1; digest 1 0"),
+      MakeTwin(31, kHazardCheck, "a trace: packed before the second half is there", CheckHalves,
+               "host-write 1:1 pack -> host tensor[32,64); note never-written 1:1 pack "
+               "tensor[32,64)"),
+      ErrorTwin(31, kRuntime, "a load: packed when the first job has ended", PackHalves,
+                "command-buffer tensor", "write bytes [128, 256)"),
       {.kind = 32,
-       .catcher = Catcher::kTraceReader,
+       .catcher = kTraceReader,
        .name = "two recorders in one file",
-       .racy = [](int round) { return ReadInterleaved(round); },
+       .racy = ReadInterleaved,
        .clean = [](int) { return ReadApart(); },
        .finding = "torn where the second recorder begins"},
-      {.kind = 33,
-       .catcher = Catcher::kTrace,
-       .name = "numbers used up by the jobs of a load that failed",
-       .racy = [](int) { return NamesAfterAFailure(kOld); },
-       .clean = [](int) { return NamesAfterAFailure(kNew); },
-       .finding = "buffer #2 or buffer #4"},
+      MakeTwin(
+          33, kTrace, "numbers used up by the jobs of a load that failed",
+          [=](bool faulty) { return NamesAfterAFailure(version(faulty)); },
+          "buffer #2 or buffer #4"),
   };
 }
 

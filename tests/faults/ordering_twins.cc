@@ -14,6 +14,7 @@
 #include "tests/faults/checking.h"
 #include "tests/faults/corpus.h"
 #include "tests/faults/ordering_programs.h"
+#include "tests/faults/twins.h"
 
 namespace assay::faults {
 namespace {
@@ -192,13 +193,13 @@ Twin ChainTwin() {
 std::vector<Twin> OrderingTwins() {
   std::vector<Twin> twins;
   for (const OrderingCase& tested : OrderingCases()) {
-    twins.push_back({.kind = tested.kind,
-                     .catcher = Catcher::kHazardCheck,
-                     .name = tested.name,
-                     .racy = [tested](int) { return CheckCase(tested, tested.lost); },
-                     .clean = [tested](int) { return CheckCase(tested, kNothingLost); },
-                     .finding = tested.findings});
+    twins.push_back(MakeTwin(
+        tested.kind, Catcher::kHazardCheck, tested.name,
+        [tested](bool faulty) { return CheckCase(tested, faulty ? tested.lost : kNothingLost); },
+        tested.findings));
   }
+  twins.push_back(GoldenTwin(1, "a trace: two command buffers merged", "merged",
+                             "raw 1:1 add_f32 -> 1:2 mul_f32 tmp[0,64)"));
   twins.push_back(ChainTwin());
   return twins;
 }

@@ -17,6 +17,7 @@
 #include "tests/faults/corpus.h"
 #include "tests/faults/faulty_kernels.h"
 #include "tests/faults/stage.h"
+#include "tests/faults/twins.h"
 
 namespace assay::faults {
 namespace {
@@ -288,24 +289,10 @@ Result<std::string> CopyRowsOfFour(uint32_t rows) {
   return bench.RowsThatDiffer(out);
 }
 
-Twin MakeTwin(int kind, Catcher catcher, std::string_view name,
-              const std::function<std::string(bool faulty)>& run, std::string finding,
-              std::string remark = "") {
-  return {.kind = kind,
-          .catcher = catcher,
-          .name = name,
-          .racy = [run](int) { return run(true); },
-          .clean = [run](int) { return run(false); },
-          .finding = std::move(finding),
-          .remark = std::move(remark)};
-}
-
-Twin CheckedTwin(int kind, std::string_view name, const std::function<Status(bool faulty)>& run,
-                 const std::string& part) {
-  return MakeTwin(
-      kind, Catcher::kCheckedMode, name,
-      [run, part](bool faulty) { return Describe(run(faulty), part); },
-      "invalid-argument copy_rows: " + part);
+Twin CheckedTwin(int kind, std::string_view name, std::function<Status(bool faulty)> run,
+                 std::string part) {
+  return ErrorTwin(kind, Catcher::kCheckedMode, name, std::move(run), "invalid-argument copy_rows",
+                   std::move(part));
 }
 
 }  // namespace
@@ -334,6 +321,8 @@ std::vector<Twin> ViewTwins() {
       MakeTwin(
           21, Catcher::kBits, "slots packed by one stride and read by another",
           [](bool faulty) { return UnpackSlotsByStride(faulty ? 48 : kWords); }, "rows 1 2"),
+      GoldenTwin(22, "a trace: an output that overlaps its input by a byte", "self",
+                 "self 1:1 add_f32 -> 1:1 add_f32 x[32,33)"),
       MakeTwin(
           22, Catcher::kHazardCheck, "an output that overlaps its input by a byte, or touches it",
           [](bool faulty) {
