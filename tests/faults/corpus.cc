@@ -40,8 +40,8 @@ std::vector<Kind> AllKinds() {
       {5, "a producer out of sight", {kHazardCheck}},
       {6, "several edges at once", {kHazardCheck}},
       {7, "a full barrier list", {kHazardCheck}},
-      {8, "a fusion with a second reader", {}, "a graph is replayed as it was captured"},
-      {9, "a reorder by bases", {}, "a graph is replayed as it was captured"},
+      {8, "a fusion with a second reader", {kHazardCheck, kGraph}},
+      {9, "a reorder by bases", {kGraph}},
       {10, "won by timing", {kHazardCheck}},
       {11, "input overwritten", {kHazardCheck, kRuntime}},
       {12, "result read early", {kHazardCheck, kRuntime}},
@@ -72,8 +72,8 @@ std::vector<Kind> AllKinds() {
 
 std::vector<Twin> AllTwins() {
   std::vector<Twin> all;
-  for (auto* part :
-       {&OrderingTwins, &HostTwins, &ViewTwins, &BitsTwins, &LoadingTwins, &FileTwins}) {
+  for (auto* part : {&OrderingTwins, &GraphTwins, &HostTwins, &ViewTwins, &BitsTwins, &LoadingTwins,
+                     &FileTwins}) {
     for (Twin& twin : (*part)()) all.push_back(std::move(twin));
   }
   return all;

@@ -60,6 +60,7 @@ std::vector<Twin> AllTwins();
 
 // The parts of AllTwins().
 std::vector<Twin> OrderingTwins();
+std::vector<Twin> GraphTwins();
 std::vector<Twin> HostTwins();
 std::vector<Twin> ViewTwins();
 std::vector<Twin> BitsTwins();

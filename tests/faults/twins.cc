@@ -9,7 +9,7 @@
 namespace assay::faults {
 
 Twin MakeTwin(int kind, Catcher catcher, std::string_view name,
-              std::function<std::string(bool faulty)> run, std::string finding,
+              const std::function<std::string(bool faulty)>& run, std::string finding,
               std::string remark) {
   return {.kind = kind,
           .catcher = catcher,

@@ -14,7 +14,7 @@ namespace assay::faults {
 
 // `run` says what the catcher says of the program with the fault and without it.
 Twin MakeTwin(int kind, Catcher catcher, std::string_view name,
-              std::function<std::string(bool faulty)> run, std::string finding,
+              const std::function<std::string(bool faulty)>& run, std::string finding,
               std::string remark = "");
 
 // The racy program fails with an error of this code and subject ("command-buffer in") whose text
