@@ -47,51 +47,113 @@ BackendBuffer* Inner(BackendBuffer* buffer) {
   return static_cast<RecordedBuffer*>(buffer)->inner();
 }
 
-// Room for one dispatch's bindings in both forms; a queue's command buffers share it.
-struct BindingRoom {
-  std::vector<BackendBinding> inner;
-  std::vector<trace::DispatchRecord::Binding> recorded;
+// What one command buffer encodes, until it is committed: writing it down then leaves the time to
+// the device, which works meanwhile. The front end keeps what is bound alive for as long.
+class EncodedCommands final {
+ public:
+  void Clear() {
+    dispatches_.clear();
+    bindings_.clear();
+    constants_.clear();
+  }
+  void Add(const BackendDispatch& dispatch) {
+    dispatches_.push_back({KeyOf(dispatch.kernel), dispatch.grid, dispatch.shared_bytes,
+                           static_cast<uint32_t>(dispatch.bindings.size()),
+                           static_cast<uint32_t>(dispatch.constants.size())});
+    for (const BackendBinding& binding : dispatch.bindings) {
+      bindings_.push_back({KeyOf(binding.buffer), binding.range, binding.access, binding.exact});
+    }
+    constants_.insert(constants_.end(), dispatch.constants.begin(), dispatch.constants.end());
+  }
+  void AddBarrier() { dispatches_.push_back({}); }
+
+  void WriteTo(TraceWriter::CommandBuffer* recorded) const {
+    std::span<const trace::DispatchRecord::Binding> bindings(bindings_);
+    std::span<const std::byte> constants(constants_);
+    for (const Encoded& encoded : dispatches_) {
+      if (encoded.kernel_key == kBarrier) {
+        recorded->Barrier();
+        continue;
+      }
+      recorded->Dispatch({.kernel_key = encoded.kernel_key,
+                          .grid = encoded.grid,
+                          .shared_bytes = encoded.shared_bytes,
+                          .args = constants.first(encoded.constants),
+                          .bindings = bindings.first(encoded.bindings)});
+      bindings = bindings.subspan(encoded.bindings);
+      constants = constants.subspan(encoded.constants);
+    }
+  }
+
+ private:
+  // No kernel has this address.
+  static constexpr uint64_t kBarrier = 0;
+  struct Encoded {
+    uint64_t kernel_key = kBarrier;
+    Extent3 grid;
+    uint32_t shared_bytes = 0;
+    uint32_t bindings = 0;
+    uint32_t constants = 0;
+  };
+
+  std::vector<Encoded> dispatches_;
+  std::vector<trace::DispatchRecord::Binding> bindings_;
+  std::vector<std::byte> constants_;
+};
+
+// Memory that is kept from one command buffer of a queue to the next.
+struct SpareRoom {
+  std::vector<std::unique_ptr<EncodedCommands>> commands;
+  std::vector<BackendBinding> bindings;  // Of one dispatch.
 };
 
 // What the inner backend refuses is not recorded.
 class RecordingCommandBuffer final : public BackendCommandBuffer {
  public:
   RecordingCommandBuffer(std::unique_ptr<BackendCommandBuffer> inner,
-                         std::unique_ptr<TraceWriter::CommandBuffer> recorded, BindingRoom* room)
-      : inner_(std::move(inner)), recorded_(std::move(recorded)), room_(room) {}
+                         std::unique_ptr<TraceWriter::CommandBuffer> recorded, SpareRoom* room)
+      : inner_(std::move(inner)), recorded_(std::move(recorded)), room_(room) {
+    if (room_->commands.empty()) {
+      encoded_ = std::make_unique<EncodedCommands>();
+    } else {
+      encoded_ = std::move(room_->commands.back());
+      room_->commands.pop_back();
+      encoded_->Clear();
+    }
+  }
+  ~RecordingCommandBuffer() override { room_->commands.push_back(std::move(encoded_)); }
 
   Status Dispatch(const BackendDispatch& dispatch) override {
-    room_->inner.clear();
-    room_->recorded.clear();
+    room_->bindings.clear();
     for (const BackendBinding& binding : dispatch.bindings) {
-      room_->inner.push_back({Inner(binding.buffer), binding.range, binding.access, binding.exact});
-      room_->recorded.push_back(
-          {KeyOf(binding.buffer), binding.range, binding.access, binding.exact});
+      room_->bindings.push_back(
+          {Inner(binding.buffer), binding.range, binding.access, binding.exact});
     }
     BackendDispatch inner = dispatch;
-    inner.bindings = room_->inner;
+    inner.bindings = room_->bindings;
     ASSAY_TRY(inner_->Dispatch(inner));
-    recorded_->Dispatch({.kernel_key = KeyOf(dispatch.kernel),
-                         .grid = dispatch.grid,
-                         .shared_bytes = dispatch.shared_bytes,
-                         .args = dispatch.constants,
-                         .bindings = room_->recorded});
+    encoded_->Add(dispatch);
     return {};
   }
   Status Barrier() override {
     ASSAY_TRY(inner_->Barrier());
-    recorded_->Barrier();
+    encoded_->AddBarrier();
     return {};
   }
   Status EndEncoding() override { return inner_->EndEncoding(); }
 
   std::unique_ptr<BackendCommandBuffer> TakeInner() { return std::move(inner_); }
-  std::unique_ptr<TraceWriter::CommandBuffer> TakeRecorded() { return std::move(recorded_); }
+  // With all that was encoded.
+  std::unique_ptr<TraceWriter::CommandBuffer> TakeRecorded() {
+    encoded_->WriteTo(recorded_.get());
+    return std::move(recorded_);
+  }
 
  private:
   std::unique_ptr<BackendCommandBuffer> inner_;
   std::unique_ptr<TraceWriter::CommandBuffer> recorded_;
-  BindingRoom* room_;
+  std::unique_ptr<EncodedCommands> encoded_;
+  SpareRoom* room_;
 };
 
 class RecordingQueue final : public BackendQueue {
@@ -120,7 +182,7 @@ class RecordingQueue final : public BackendQueue {
  private:
   std::unique_ptr<BackendQueue> inner_;
   TraceWriter* writer_;
-  BindingRoom room_;
+  SpareRoom room_;
 };
 
 // Tells two observers of the same loads, each by its own number.
