@@ -7,6 +7,7 @@
 #define ASSAY_PROVE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -124,10 +125,159 @@ struct EvidenceReport {
 EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& folder_b,
                                const compare::Options& options);
 
+// A line about the ids of one depth.
+std::string FormatIdsLine(const IdComparison& ids);
 // For people; ends in "compare: rc N (...)" and a line in plain words.
 std::string FormatEvidenceText(const EvidenceReport& report);
 // One JSON object, stable key order, ending in a newline.
 std::string FormatEvidenceJson(const EvidenceReport& report);
+
+// --- Configuration
+
+// Kinds of change, from harmless to not.
+enum class ChangeKind : uint8_t {
+  kNumbering,          // The numbers of buffers, and nothing else.
+  kBarriersFewer,      // Barriers only A has.
+  kBarriersMore,       // Barriers only B has.
+  kBarriersMoved,      // As many barriers, in other places.
+  kOrder,              // Dispatches in another order.
+  kDispatchesAdded,    // Dispatches only B has.
+  kDispatchesRemoved,  // Dispatches only A has.
+  kConstants,          // Constants, grids or dynamic shared memory of a dispatch.
+  kBindings,           // The buffers, ranges or accesses that a dispatch binds.
+  kKernelsAdded,       // Kernels only B has.
+  kKernelsRemoved,     // Kernels only A has.
+  kKernelsChanged,     // Other code under the same name.
+  kHost,               // Buffers made or freed, host reads and writes, waits, command buffers.
+  kMeta,               // What the traces say of how they were recorded.
+};
+inline constexpr size_t kChangeKindCount = 14;
+// "numbering", "barriers-fewer", ...: the word in the configuration and in reports.
+std::string_view ChangeKindName(ChangeKind kind);
+
+// What kind of difference two traces show.
+struct Change {
+  std::vector<ChangeKind> kinds;  // Sorted, each once; empty: nothing changed.
+  uint64_t barriers_a = 0, barriers_b = 0;
+  uint64_t dispatches_a = 0, dispatches_b = 0;
+  uint64_t dispatches_added = 0, dispatches_removed = 0, dispatches_moved = 0;
+  uint64_t constants_changed = 0, bindings_changed = 0;
+  uint64_t buffers_renumbered = 0, buffers = 0;
+
+  // For kOrder: whether no two dispatches that need an order exchanged theirs. nullopt where
+  // dispatches changed otherwise as well, so that the question has no answer.
+  std::optional<bool> order_legal;
+  std::string order_conflict;  // The first pair that exchanged its order, as a sentence.
+
+  // What the hazard check finds; nullopt where it was not run (identical) or cannot be.
+  std::optional<uint64_t> hazards_a, hazards_b;
+  // Not empty: there are more differences than were looked at, and this many were.
+  std::optional<uint64_t> looked_at;
+
+  // Where the streams part, with what stands around it.
+  struct Line {
+    char mark = ' ';  // '-' only in A, '+' only in B.
+    uint64_t line_a = 0, line_b = 0;
+    std::string text;
+  };
+  std::vector<Line> context;
+};
+
+// Says what kind of difference `report`, which compared the two traces with the greatest number of
+// differences that is wanted, shows. Errors: those of reading a trace.
+Result<Change> ClassifyChange(const std::string& path_a, const std::string& path_b,
+                              const compare::Report& report);
+// In plain words, one sentence a kind, each on a line: "3 barriers fewer (12, were 15)".
+std::string FormatChange(const Change& change);
+
+// What `assay.toml` says (docs/prove.md).
+struct Config {
+  std::string path;
+  std::vector<std::string> build_commands;
+  int64_t build_limit_s = 3600;  // Of each command.
+  std::vector<std::string> record_commands;
+  int64_t record_limit_s = 600;
+  std::vector<int64_t> depths = {0, 600};  // Rising.
+  std::string model;                       // Absolute; empty: none.
+  bool require_kernels = true;
+  bool require_trace = true;
+  bool require_ids = true;
+  std::vector<ChangeKind> allow;  // Sorted.
+};
+
+inline constexpr std::string_view kConfigName = "assay.toml";
+// Errors: those of reading the file; kFormat, naming line and column and, for a wrong key, the
+// nearest known one.
+Result<Config> ReadConfig(const std::string& path);
+// `folder` is where a relative model lies.
+Result<Config> ParseConfig(std::string_view text, const std::string& path);
+// A commented configuration to start from.
+std::string_view ConfigTemplate();
+
+// --- The proof
+
+// One of the two builds.
+struct ProofSide {
+  std::string role;      // "base" or "here".
+  std::string name;      // As it was asked for: a revision or a folder.
+  std::string commit;    // In full.
+  uint64_t changed = 0;  // Files of a working tree that differ from the commit.
+  std::string evidence;  // The folder; empty while there is none.
+  bool cached = false;   // Nothing had to be built or recorded.
+};
+
+// Why nothing can be said, and by whom: a side, or a part of the comparison.
+struct Refusal {
+  std::string by;  // "base", "here", "kernels", "trace depth 600", "ids", "evidence".
+  std::string reason;
+  std::string log = {};       // The file that a failed command wrote, if one did.
+  std::string log_tail = {};  // Its last lines.
+};
+
+// What a proof found, as data; a report is made of this alone.
+struct Proof {
+  ProofSide base, here;
+  bool require_kernels = true, require_trace = true, require_ids = true;
+  std::vector<ChangeKind> allow;
+  // Without a build that failed. A is base, B is here.
+  std::optional<EvidenceReport> evidence;
+  std::vector<Change> changes;          // One for each of evidence->depths.
+  std::vector<ChangeKind> kinds;        // Of all required parts; sorted.
+  std::vector<ChangeKind> not_allowed;  // Those of them that `allow` does not name.
+  std::vector<Refusal> refused;
+  // 0: equal, or different only as allowed. 3: different. 2: refused.
+  int exit_status = 2;
+};
+
+struct ProveOptions {
+  std::string base;        // A revision.
+  std::string here = ".";  // A folder in a working tree, or else a revision.
+  std::string cache;       // Where worktrees, builds and evidence lie; DefaultCache() when empty.
+  bool rebuild = false;    // Does not use what an earlier run left.
+  uint64_t max_differences = 20;  // That a report of a trace keeps.
+  std::string tool_version;
+  // Told of each step when it begins.
+  std::function<void(const std::string& step)> on_step = {};
+  // Asked several times a second; true ends everything.
+  std::function<bool()> stop = {};
+};
+
+// $XDG_CACHE_HOME/assay/prove, or ~/.cache/assay/prove.
+std::string DefaultCache();
+
+// Builds both, records both, compares (P1). The working tree, index and stash of the repository
+// stay as they are, and no worktree is left, however it ends. What a build or a recording says is
+// a Refusal; errors are about what was asked: kNotFound (no repository, no such revision, no git),
+// kInvalidArgument, kIo, kCancelled.
+Result<Proof> Prove(const Config& config, const ProveOptions& options);
+
+// For people: each part's report, what changed in words, and last the line "prove: rc R (kernels
+// rc a, added n; trace depth 0 rc b, depth 600 rc c; ids differ d)".
+std::string FormatProofText(const Proof& proof);
+// That last line, with its newline.
+std::string FormatProofVerdict(const Proof& proof);
+// One JSON object, stable key order, ending in a newline.
+std::string FormatProofJson(const Proof& proof);
 
 }  // namespace assay::prove
 

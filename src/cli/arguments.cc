@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 namespace assay::cli {
 namespace {

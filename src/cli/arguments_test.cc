@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/nearest.h"
+#include "base/nearest.h"
 #include "cli/toy_command_for_test.h"
 
 namespace assay::cli {

@@ -4,6 +4,7 @@
 #include "cli/check_command.h"
 #include "cli/compare_command.h"
 #include "cli/gguf_command.h"
+#include "cli/prove_command.h"
 #include "cli/run_command.h"
 #include "cli/scan_command.h"
 #include "cli/seal_command.h"
@@ -19,6 +20,7 @@ std::span<const CommandEntry> Commands() {
       {"run", &MakeRunCommand},
       {"trace", &MakeTraceCommand},
       {"compare", &MakeCompareCommand},
+      {"prove", &MakeProveCommand},
       {"check", &MakeCheckCommand},
       {"show", &MakeShowCommand},
       {"seal", &MakeSealCommand},

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/help.h"
-#include "cli/nearest.h"
 
 namespace assay::cli {
 namespace {

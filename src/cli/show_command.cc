@@ -11,8 +11,8 @@
 
 #include "assay/trace.h"
 
+#include "base/nearest.h"
 #include "cli/event_view.h"
-#include "cli/nearest.h"
 
 namespace assay::cli {
 namespace {

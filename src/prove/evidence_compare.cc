@@ -151,13 +151,6 @@ std::string ShowId(const std::optional<int32_t>& id) {
   return id ? fmt::format("{}", *id) : std::string("none");
 }
 
-std::string IdsLine(const IdComparison& ids) {
-  if (ids.differing == 0) return fmt::format("ids at depth {}: equal ({})", ids.depth, ids.count_a);
-  return fmt::format("ids at depth {}: {} differ, first index {} ({} in A, {} in B); {} and {} ids",
-                     ids.depth, ids.differing, ids.first_index, ShowId(ids.first_a),
-                     ShowId(ids.first_b), ids.count_a, ids.count_b);
-}
-
 std::string RcLine(const EvidenceReport& report) {
   if (report.depths.empty()) return fmt::format("compare: rc {}\n", StatusOf(report.verdict));
   std::vector<std::string> words;
@@ -264,6 +257,15 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
   return report;
 }
 
+std::string FormatIdsLine(const IdComparison& ids) {
+  if (ids.differing == 0)
+    return fmt::format("ids at depth {}: equal ({})\n", ids.depth, ids.count_a);
+  return fmt::format(
+      "ids at depth {}: {} differ, first index {} ({} in A, {} in B); {} and {} ids\n", ids.depth,
+      ids.differing, ids.first_index, ShowId(ids.first_a), ShowId(ids.first_b), ids.count_a,
+      ids.count_b);
+}
+
 std::string FormatEvidenceText(const EvidenceReport& report) {
   std::string text;
   for (const std::string& note : report.notes) {
@@ -275,7 +277,7 @@ std::string FormatEvidenceText(const EvidenceReport& report) {
     text += depth.report ? compare::FormatText(*depth.report)
                          : fmt::format("only in {}\n", depth.in_a ? "A" : "B");
   }
-  for (const IdComparison& ids : report.ids) text += IdsLine(ids) + "\n";
+  for (const IdComparison& ids : report.ids) text += FormatIdsLine(ids);
   return text + RcLine(report) + PlainWords(report);
 }
 

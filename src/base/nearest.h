@@ -1,12 +1,12 @@
 // The word that a mistyped one was probably meant to be.
-#ifndef ASSAY_CLI_NEAREST_H_
-#define ASSAY_CLI_NEAREST_H_
+#ifndef ASSAY_BASE_NEAREST_H_
+#define ASSAY_BASE_NEAREST_H_
 
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace assay::cli {
+namespace assay {
 
 // Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
 size_t EditDistance(std::string_view a, std::string_view b);
@@ -14,6 +14,6 @@ size_t EditDistance(std::string_view a, std::string_view b);
 // The candidate nearest to `word`; empty when none is near enough to be meant.
 std::string_view Nearest(std::string_view word, std::span<const std::string> candidates);
 
-}  // namespace assay::cli
+}  // namespace assay
 
-#endif  // ASSAY_CLI_NEAREST_H_
+#endif  // ASSAY_BASE_NEAREST_H_

@@ -1,9 +1,9 @@
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace assay::cli {
+namespace assay {
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   // Optimal string alignment over three rows of the table.
@@ -41,4 +41,4 @@ std::string_view Nearest(std::string_view word, std::span<const std::string> can
   return nearest;
 }
 
-}  // namespace assay::cli
+}  // namespace assay

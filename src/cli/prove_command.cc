@@ -1,0 +1,198 @@
+#include "cli/prove_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "assay/prove.h"
+
+#include "base/file.h"
+#include "cli/runner.h"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ProveCommand final : public Command {
+ public:
+  CommandSpec Describe() override;
+  Status CheckArguments() override;
+  Result<int> Run(Context& context) override;
+
+ private:
+  Result<int> Init(Context& context) const;
+  Result<prove::Config> Configure() const;
+
+  std::string base_;
+  std::string here_ = ".";
+  std::string config_;
+  std::string cache_;
+  std::string model_;
+  std::vector<int64_t> depths_ = {0, 600};
+  bool depths_given_ = false;
+  int64_t max_differences_ = 20;
+  bool rebuild_ = false;
+  bool init_ = false;
+  bool json_ = false;
+};
+
+CommandSpec ProveCommand::Describe() {
+  return {
+      .name = "prove",
+      .summary = "Builds and records two commits, and says whether they do the same work.",
+      .description =
+          "Checks BASE out into a worktree of its own, builds it and TREE with the commands of "
+          "assay.toml, records both, and compares kernels, traces and ids. TREE is the working "
+          "tree as it is, changes and untracked files included. Nothing in it is touched, nor in "
+          "the index or the stash, and no worktree is left behind.\n\n"
+          "Builds and recordings are kept in a cache by commit, contents and commands: the same "
+          "two again take seconds. A commit against itself is built and recorded twice.\n\n"
+          "The last line is the verdict: prove: rc R (kernels rc a, added n; trace depth 0 rc b, "
+          "depth 600 rc c; ids differ d).",
+      .positionals = {{.name = "BASE",
+                       .value = TextValue{&base_},
+                       .help = "The revision to compare with.",
+                       .required = false}},
+      .flags = {{.names = "--here",
+                 .value = TextValue{&here_},
+                 .placeholder = "TREE",
+                 .help = "The working tree to prove, or a revision."},
+                {.names = "--config",
+                 .value = TextValue{&config_},
+                 .placeholder = "FILE",
+                 .help = "The configuration, instead of assay.toml in TREE or above.",
+                 .show_default = false},
+                {.names = "--depth",
+                 .value = IntegerListValue{&depths_, 0, INT32_MAX},
+                 .placeholder = "N,...",
+                 .help = "Depths to record, instead of those of the configuration.",
+                 .given = &depths_given_,
+                 .show_default = false},
+                {.names = "-m,--model",
+                 .value = TextValue{&model_},
+                 .placeholder = "FILE",
+                 .help = "The model file, instead of that of the configuration.",
+                 .show_default = false},
+                {.names = "--rebuild",
+                 .value = SwitchValue{&rebuild_},
+                 .help = "Builds and records again what the cache has."},
+                {.names = "--cache",
+                 .value = TextValue{&cache_},
+                 .placeholder = "DIR",
+                 .help =
+                     "Where worktrees, builds, logs and evidence lie, instead of assay/prove in "
+                     "the user's cache folder.",
+                 .show_default = false},
+                {.names = "--max-differences",
+                 .value = IntegerValue{&max_differences_, 1, 1'000'000},
+                 .placeholder = "N",
+                 .help = "Shows the first N differences of a trace; all are counted."},
+                {.names = "--json",
+                 .value = SwitchValue{&json_},
+                 .help = "Prints the report as one JSON object."},
+                {.names = "--init",
+                 .value = SwitchValue{&init_},
+                 .help = "Writes a commented assay.toml here and does nothing else."}},
+      .examples = {{"assay prove --init", "Writes a configuration to start from."},
+                   {"assay prove main", "Does this tree do the work of main?"},
+                   {"assay prove HEAD~1 --here HEAD", "Did the last commit change anything?"}},
+      .exit_meanings = {{0, "Equal, or different only in what the configuration allows."},
+                        {2,
+                         "Refused: a build or a recording failed, or something in the evidence "
+                         "cannot be compared; the report says what and by whom."},
+                        {3, "Different."}},
+      .quiet_help = "Prints the verdict line alone, and no progress.",
+  };
+}
+
+Status ProveCommand::CheckArguments() {
+  if (init_ != base_.empty()) {
+    return Fail(
+        ErrorCode::kInvalidArgument, "BASE",
+        init_ ? "--init takes no BASE." : "BASE is missing: name the revision to compare with.");
+  }
+  std::ranges::sort(depths_);
+  const auto twice = std::ranges::adjacent_find(depths_);
+  if (twice != depths_.end()) {
+    return Fail(ErrorCode::kInvalidArgument, "--depth",
+                fmt::format("--depth names {} twice; name each depth once.", *twice));
+  }
+  return {};
+}
+
+Result<int> ProveCommand::Init(Context& context) const {
+  const std::string path = config_.empty() ? std::string(prove::kConfigName) : config_;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    return Fail(ErrorCode::kInvalidArgument, path,
+                fmt::format("\"{}\" is there already; it was left as it is.", path));
+  }
+  ASSAY_TRY(WriteFile(path, prove::ConfigTemplate()));
+  if (!context.quiet()) context.Print(fmt::format("{}: written\n", path));
+  return kExitOk;
+}
+
+Result<prove::Config> ProveCommand::Configure() const {
+  std::error_code ignored;
+  const bool folder = fs::is_directory(here_, ignored);
+  std::string path = config_;
+  if (path.empty()) {
+    const fs::path start = fs::absolute(folder ? here_ : ".", ignored).lexically_normal();
+    for (fs::path at = start;; at = at.parent_path()) {
+      if (fs::exists(at / prove::kConfigName, ignored)) {
+        path = (at / prove::kConfigName).string();
+        break;
+      }
+      if (at == at.parent_path()) {
+        return Fail(ErrorCode::kNotFound, start.string(),
+                    fmt::format("There is no {} in \"{}\" or above it. `assay prove --init` writes "
+                                "one to start from.",
+                                prove::kConfigName, start.string()));
+      }
+    }
+  }
+  ASSAY_ASSIGN_OR_RETURN(prove::Config config, prove::ReadConfig(path));
+  if (depths_given_) config.depths = depths_;
+  if (!model_.empty()) config.model = fs::absolute(model_, ignored).lexically_normal().string();
+  return config;
+}
+
+Result<int> ProveCommand::Run(Context& context) {
+  if (init_) return Init(context);
+  ASSAY_ASSIGN_OR_RETURN(const prove::Config config, Configure());
+  prove::ProveOptions options;
+  options.base = base_;
+  options.here = here_;
+  options.cache = cache_;
+  options.rebuild = rebuild_;
+  options.max_differences = static_cast<uint64_t>(max_differences_);
+  options.tool_version = Version();
+  options.stop = [&context] { return context.cancelled(); };
+  std::optional<Progress> progress;
+  options.on_step = [&](const std::string& step) {
+    progress.reset();
+    progress.emplace(context.StartProgress(step));
+  };
+  Result<prove::Proof> proof = prove::Prove(config, options);
+  progress.reset();
+  if (!proof) return Fail(std::move(proof).error());
+  for (const prove::Refusal& refusal : proof->refused) {
+    context.PrintError(
+        fmt::format("{}: {}{}", refusal.by, refusal.reason,
+                    refusal.log.empty() ? "" : fmt::format(" (log: {})", refusal.log)));
+  }
+  context.Print(json_             ? prove::FormatProofJson(*proof)
+                : context.quiet() ? prove::FormatProofVerdict(*proof)
+                                  : prove::FormatProofText(*proof));
+  return proof->exit_status;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> MakeProveCommand() { return std::make_unique<ProveCommand>(); }
+
+}  // namespace assay::cli

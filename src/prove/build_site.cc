@@ -1,0 +1,327 @@
+#include "prove/build_site.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "assay/trace.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "prove/evidence.h"
+#include "prove/placeholders.h"
+#include "prove/process.h"
+
+namespace assay::prove {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kTailLines = 20;
+constexpr size_t kTailBytes = 8192;
+
+Status MakeFolder(const std::string& folder) {
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (!failure) return {};
+  return Fail(ErrorCode::kIo, folder,
+              fmt::format("Cannot make the folder \"{}\": {}.", folder, failure.message()));
+}
+
+std::string TailOf(const std::string& path) {
+  const Result<std::string> read = ReadFile(path);
+  if (!read) return {};
+  std::string_view text = *read;
+  if (text.size() > kTailBytes) text.remove_prefix(text.size() - kTailBytes);
+  size_t lines = 0;
+  for (size_t at = text.size(); at > 0; --at) {
+    if (text[at - 1] == '\n' && at != text.size() && ++lines == kTailLines) {
+      text.remove_prefix(at);
+      break;
+    }
+  }
+  return std::string(text);
+}
+
+std::string JoinedDepths(const Config& config) {
+  return fmt::format("{}", fmt::join(config.depths, ","));
+}
+
+// What the model file is, without reading it: a recording writes the digest of its contents.
+std::string ModelIdentity(const std::string& path) {
+  struct stat info {};
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return path;
+  return fmt::format("{} {} {}.{}", path, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+std::string RecordKey(const Config& config) {
+  return HexDigest(fmt::format("{}\n{}\n{}", fmt::join(config.record_commands, "\n"),
+                               JoinedDepths(config), ModelIdentity(config.model)));
+}
+
+Result<std::vector<int32_t>> ReadIdsFile(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  std::vector<int32_t> ids;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (;;) {
+    while (at != end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) ++at;
+    if (at == end) return ids;
+    const auto [stop, error] = std::from_chars(at, end, ids.emplace_back());
+    if (error != std::errc() || ids.back() < 0) {
+      return Fail(ErrorCode::kFormat, path,
+                  fmt::format("\"{}\" byte {}: an id is a whole number from 0 to {}.", path,
+                              at - text.data(), INT32_MAX));
+    }
+    at = stop;
+  }
+}
+
+// What a trace says of itself.
+struct TraceFacts {
+  int version = 0;
+  std::string model_digest;
+};
+Result<TraceFacts> ReadTraceFacts(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const auto reader, trace::TraceReader::Open(path));
+  TraceFacts facts{.version = reader->version(), .model_digest = {}};
+  for (;;) {
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<trace::Event> event, reader->Next());
+    const auto* meta = event ? std::get_if<trace::MetaEvent>(&*event) : nullptr;
+    if (meta == nullptr) return facts;
+    if (meta->key == "model-digest") facts.model_digest = meta->value;
+  }
+}
+
+}  // namespace
+
+// A worktree for as long as it lives.
+class BuildSite::Worktree final {
+ public:
+  Worktree(const Repository& repository, std::string folder)
+      : repository_(repository), folder_(std::move(folder)) {}
+  ~Worktree() { repository_.RemoveWorktree(folder_); }
+  Worktree(const Worktree&) = delete;
+  Worktree& operator=(const Worktree&) = delete;
+
+ private:
+  const Repository& repository_;
+  std::string folder_;
+};
+
+BuildSite::BuildSite(const Repository& repository, const TreeState& state, const Config& config,
+                     const ProveOptions& options)
+    : repository_(repository), state_(state), config_(config), options_(options) {}
+
+BuildSite::~BuildSite() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+std::string BuildSite::In(std::string_view name) const {
+  return (fs::path(folder_) / name).string();
+}
+
+void BuildSite::Say(std::string_view what) const {
+  if (options_.on_step) options_.on_step(fmt::format("{}: {}", role_, what));
+}
+
+Result<std::unique_ptr<BuildSite>> BuildSite::Enter(const Repository& repository,
+                                                    const TreeState& state, const Config& config,
+                                                    const ProveOptions& options, int copy) {
+  std::unique_ptr<BuildSite> site(new BuildSite(repository, state, config, options));
+  const std::string key = HexDigest(
+      fmt::format("{}\n{}\n{}", state.identity, copy, fmt::join(config.build_commands, "\n")));
+  std::error_code ignored;
+  site->folder_ = (fs::absolute(options.cache, ignored) / key).lexically_normal().string();
+  ASSAY_TRY(MakeFolder(site->folder_));
+  ASSAY_TRY(site->TakeTurn());
+  if (options.rebuild) {
+    for (const auto& entry : fs::directory_iterator(site->folder_, ignored)) {
+      if (entry.path().filename() != "lock") fs::remove_all(entry.path(), ignored);
+    }
+  }
+  return site;
+}
+
+Status BuildSite::TakeTurn() {
+  const std::string path = In("lock");
+  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  constexpr int kPollMs = 50;
+  while (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    if (options_.stop && options_.stop()) {
+      return Fail(ErrorCode::kCancelled, path, "Stopped while another run was building the same.");
+    }
+    ::poll(nullptr, 0, kPollMs);
+    errno = EWOULDBLOCK;
+  }
+  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
+  return Fail(ErrorCode::kIo, path,
+              fmt::format("Cannot lock \"{}\": {}.", path, std::system_category().message(errno)));
+}
+
+Result<bool> BuildSite::RunCommand(const std::string& command, const std::string& log_name,
+                                   std::string_view doing, int64_t limit_s) {
+  const std::string log = In("logs/" + log_name);
+  ASSAY_TRY(WriteFile(log, "$ " + command + "\n"));
+  ASSAY_ASSIGN_OR_RETURN(
+      const ProcessResult result,
+      RunProcess({"/bin/sh", "-c", command}, {.folder = In("source"),
+                                              .log = log,
+                                              .time_limit = std::chrono::seconds(limit_s),
+                                              .stop = options_.stop}));
+  if (result.exit_status == 0 && !result.timed_out) return true;
+  refused_->push_back(
+      {.by = role_,
+       .reason =
+           result.timed_out
+               ? fmt::format("{} took longer than its limit ({} s): {}", doing, limit_s, command)
+               : fmt::format("{} failed with status {}: {}", doing, result.exit_status, command),
+       .log = log,
+       .log_tail = TailOf(log)});
+  return false;
+}
+
+Result<bool> BuildSite::Build() {
+  std::error_code ignored;
+  if (fs::exists(In("built"), ignored)) return true;
+  fs::remove_all(In("build"), ignored);
+  ASSAY_TRY(MakeFolder(In("build")));
+  size_t number = 0;
+  for (const std::string& command : config_.build_commands) {
+    ++number;
+    Say(fmt::format("building (command {} of {})", number, config_.build_commands.size()));
+    ASSAY_ASSIGN_OR_RETURN(
+        const bool done,
+        RunCommand(FillPlaceholders(command, {{"source", In("source")}, {"build", In("build")}}),
+                   fmt::format("build-{}.log", number), "building", config_.build_limit_s));
+    if (!done) return false;
+  }
+  ASSAY_TRY(WriteFile(In("built"), ""));
+  return true;
+}
+
+Result<bool> BuildSite::Record(const std::string& out) {
+  size_t number = 0;
+  for (const std::string& command : config_.record_commands) {
+    ++number;
+    const bool each = HasPlaceholder(command, "depth");
+    for (const int64_t depth : config_.depths) {
+      Say(each ? fmt::format("recording depth {}", depth) : std::string("recording"));
+      const std::string log = each ? fmt::format("record-{}-depth-{}.log", number, depth)
+                                   : fmt::format("record-{}.log", number);
+      ASSAY_ASSIGN_OR_RETURN(
+          const bool done,
+          RunCommand(FillPlaceholders(command, {{"source", In("source")},
+                                                {"build", In("build")},
+                                                {"out", out},
+                                                {"depth", fmt::format("{}", depth)},
+                                                {"depths", JoinedDepths(config_)},
+                                                {"model", config_.model}}),
+                     log, "recording", config_.record_limit_s));
+      if (!done) return false;
+      if (!each) break;
+    }
+  }
+  return true;
+}
+
+Status BuildSite::Gather(const std::string& out, const std::string& evidence) const {
+  const auto in_out = [&out](const std::string& name) { return (fs::path(out) / name).string(); };
+  std::error_code failure;
+  if (fs::exists(in_out("manifest.json"), failure)) {
+    ASSAY_ASSIGN_OR_RETURN(const EvidenceFolder folder, EvidenceFolder::Open(out));
+    if (folder.manifest().depths != config_.depths) {
+      return Fail(ErrorCode::kInvalidArgument, out,
+                  fmt::format("The recording has the depths {}, but the depths {} were asked for.",
+                              fmt::join(folder.manifest().depths, ","), JoinedDepths(config_)));
+    }
+    fs::remove_all(evidence, failure);
+    fs::rename(out, evidence, failure);
+    if (!failure) return {};
+    return Fail(
+        ErrorCode::kIo, evidence,
+        fmt::format("Cannot move the recording to \"{}\": {}.", evidence, failure.message()));
+  }
+  fs::remove_all(evidence, failure);
+  ASSAY_ASSIGN_OR_RETURN(EvidenceWriter writer, EvidenceWriter::Create(evidence, false));
+  EvidenceFacts facts;
+  facts.tool_version = options_.tool_version;
+  facts.command = fmt::format("{}", fmt::join(config_.record_commands, " && "));
+  std::vector<IdSequence> sequences;
+  for (const int64_t depth : config_.depths) {
+    const std::string name = fmt::format("depth-{}.trace", depth);
+    const bool compressed = !fs::exists(in_out(name), failure);
+    const std::string path = in_out(compressed ? name + ".zst" : name);
+    if (!fs::exists(path, failure)) {
+      return Fail(ErrorCode::kNotFound, out,
+                  fmt::format("The record commands left neither {0} nor {0}.zst in {{out}}, and no "
+                              "folder of evidence.",
+                              name));
+    }
+    ASSAY_ASSIGN_OR_RETURN(const TraceFacts told, ReadTraceFacts(path));
+    facts.trace_version = told.version;
+    facts.model_digest = told.model_digest;
+    fs::rename(path, writer.TracePath(depth, compressed), failure);
+    const std::string ids = in_out(fmt::format("depth-{}.ids", depth));
+    if (!fs::exists(ids, failure)) continue;
+    IdSequence& sequence = sequences.emplace_back();
+    sequence.depth = depth;
+    ASSAY_ASSIGN_OR_RETURN(sequence.ids, ReadIdsFile(ids));
+    if (sequence.ids.empty() || sequence.ids.size() != sequences.front().ids.size()) {
+      return Fail(ErrorCode::kFormat, ids,
+                  fmt::format("\"{}\" holds {} ids; every depth needs the same number of them, and "
+                              "at least one.",
+                              ids, sequence.ids.size()));
+    }
+    facts.steps = static_cast<int64_t>(sequence.ids.size());
+  }
+  std::optional<Scan> scan;
+  if (fs::exists(in_out("kernels.scan"), failure)) {
+    ASSAY_ASSIGN_OR_RETURN(scan, ReadScan(in_out("kernels.scan")));
+  }
+  return writer.Finish(facts, sequences, scan);
+}
+
+Status BuildSite::Work(ProofSide* side, std::vector<Refusal>* refused) {
+  role_ = side->role;
+  refused_ = refused;
+  const std::string evidence = In("evidence-" + RecordKey(config_));
+  if (EvidenceFolder::Open(evidence)) {
+    side->evidence = evidence;
+    side->cached = true;
+    return {};
+  }
+  ASSAY_TRY(MakeFolder(In("logs")));
+  Say("checking out");
+  // From before it is made, since making it may stop half way.
+  const Worktree worktree(repository_, In("source"));
+  ASSAY_TRY(repository_.AddWorktree(state_, In("source")));
+  ASSAY_ASSIGN_OR_RETURN(const bool built, Build());
+  if (!built) return {};
+  const std::string out = In("out");
+  std::error_code ignored;
+  fs::remove_all(out, ignored);
+  ASSAY_TRY(MakeFolder(out));
+  ASSAY_ASSIGN_OR_RETURN(const bool recorded, Record(out));
+  if (recorded) {
+    if (const Status gathered = Gather(out, evidence); gathered) {
+      side->evidence = evidence;
+    } else {
+      refused_->push_back({.by = role_, .reason = gathered.error().ToString()});
+    }
+  }
+  fs::remove_all(out, ignored);
+  return {};
+}
+
+}  // namespace assay::prove

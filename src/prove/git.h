@@ -1,0 +1,54 @@
+// The repository that is proved, through the program git. Nothing here writes to its working tree,
+// index or stash.
+#ifndef ASSAY_PROVE_GIT_H_
+#define ASSAY_PROVE_GIT_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "assay/base.h"
+
+namespace assay::prove {
+
+// The state of a working tree: a commit, and what differs from it.
+struct TreeState {
+  std::string commit;                // In full.
+  std::vector<std::string> changed;  // Files that differ from the commit, untracked ones included
+                                     // and ignored ones not; relative, sorted.
+  // Names commit and contents: the commit alone for a clean tree.
+  std::string identity;
+};
+
+// One thread; `stop` as in ProcessOptions.
+class Repository final {
+ public:
+  // The repository that `folder` lies in. Errors: kNotFound when it lies in none, or when there is
+  // no git.
+  static Result<Repository> Find(const std::string& folder, std::function<bool()> stop);
+
+  // The root of the working tree.
+  const std::string& root() const { return root_; }
+  // The full id of a revision; kNotFound when it names no commit.
+  Result<std::string> Commit(const std::string& revision) const;
+  // Of the working tree as it is.
+  Result<TreeState> State() const;
+  // Makes a worktree of `state` at `folder`: its commit checked out, and the files that differ
+  // copied from the working tree. What an earlier process left there is taken away first.
+  Status AddWorktree(const TreeState& state, const std::string& folder) const;
+  // Takes it away, from the disk and from the repository's list. Never stops for a signal.
+  void RemoveWorktree(const std::string& folder) const;
+
+ private:
+  Repository(std::string root, std::function<bool()> stop)
+      : root_(std::move(root)), stop_(std::move(stop)) {}
+  Result<std::string> Run(std::vector<std::string> words) const;
+  Result<std::string> ContentDigest(const std::vector<std::string>& files) const;
+
+  std::string root_;
+  std::function<bool()> stop_;
+};
+
+}  // namespace assay::prove
+
+#endif  // ASSAY_PROVE_GIT_H_

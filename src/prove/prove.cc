@@ -1,0 +1,199 @@
+#include "assay/prove.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "prove/build_site.h"
+#include "prove/git.h"
+#include "prove/placeholders.h"
+
+namespace assay::prove {
+namespace {
+
+namespace fs = std::filesystem;
+using compare::Verdict;
+
+// So many differences of a trace are sorted into kinds.
+constexpr size_t kClassifiedDifferences = 100'000;
+
+// A folder that is there is a working tree, anything else a revision.
+Result<TreeState> StateOfHere(const Repository& repository, const ProveOptions& options) {
+  std::error_code ignored;
+  if (fs::is_directory(options.here, ignored)) return repository.State();
+  TreeState state;
+  ASSAY_ASSIGN_OR_RETURN(state.commit, repository.Commit(options.here));
+  state.identity = state.commit;
+  return state;
+}
+
+ProofSide SideOf(const char* role, const std::string& name, const TreeState& state) {
+  return {.role = role,
+          .name = name,
+          .commit = state.commit,
+          .changed = state.changed.size(),
+          .evidence = {}};
+}
+
+// Puts the comparison into the proof and judges it.
+class Judge final {
+ public:
+  explicit Judge(Proof* proof) : proof_(proof) {}
+
+  Status Run(const compare::Options& options, uint64_t max_differences) {
+    EvidenceReport& evidence = proof_->evidence.emplace(
+        CompareEvidence(proof_->base.evidence, proof_->here.evidence, options));
+    // Of a folder that is not whole there are no parts.
+    if (evidence.depths.empty()) {
+      Refuse("evidence", evidence.reason);
+      return {};
+    }
+    if (proof_->require_kernels) JudgeKernels(evidence.kernels);
+    for (DepthComparison& depth : evidence.depths) {
+      ASSAY_TRY(JudgeTrace(&depth, max_differences));
+    }
+    if (proof_->require_ids) JudgeIds(evidence);
+    return {};
+  }
+
+  void Finish() {
+    proof_->kinds.assign(kinds_.begin(), kinds_.end());
+    for (const ChangeKind kind : kinds_) {
+      if (std::ranges::count(proof_->allow, kind) == 0) proof_->not_allowed.push_back(kind);
+    }
+    const bool different = !proof_->not_allowed.empty() || different_;
+    proof_->exit_status = !proof_->refused.empty() ? 2 : different ? 3 : 0;
+  }
+
+ private:
+  void Refuse(std::string by, std::string reason) {
+    proof_->refused.push_back({.by = std::move(by), .reason = std::move(reason)});
+  }
+
+  void JudgeKernels(const std::optional<ScanComparison>& kernels) {
+    if (!kernels) {
+      Refuse("kernels",
+             "The evidence of both sides must hold a kernel scan, unless \"require\" in the "
+             "configuration leaves \"kernels\" out.");
+      return;
+    }
+    if (kernels->verdict == Verdict::kRefused) Refuse("kernels", kernels->reason);
+    if (kernels->added > 0) kinds_.insert(ChangeKind::kKernelsAdded);
+    if (kernels->removed > 0) kinds_.insert(ChangeKind::kKernelsRemoved);
+    if (kernels->changed > 0) kinds_.insert(ChangeKind::kKernelsChanged);
+  }
+
+  Status JudgeTrace(DepthComparison* depth, uint64_t max_differences) {
+    Change& change = proof_->changes.emplace_back();
+    const std::string by = fmt::format("trace depth {}", depth->depth);
+    if (!depth->report) {
+      if (proof_->require_trace) {
+        Refuse(by, fmt::format("Only {} has it.", depth->in_a ? "base" : "here"));
+      }
+      return {};
+    }
+    compare::Report& report = *depth->report;
+    ASSAY_ASSIGN_OR_RETURN(change, ClassifyChange(report.name_a, report.name_b, report));
+    if (report.differences.size() > max_differences) report.differences.resize(max_differences);
+    if (!proof_->require_trace) return {};
+    if (report.verdict == Verdict::kRefused) Refuse(by, report.reason);
+    kinds_.insert(change.kinds.begin(), change.kinds.end());
+    // What nobody has looked at is not allowed.
+    if (change.looked_at) different_ = true;
+    return {};
+  }
+
+  void JudgeIds(const EvidenceReport& evidence) {
+    if (evidence.ids.empty()) {
+      Refuse("ids",
+             "The evidence of both sides must hold ids, unless \"require\" in the configuration "
+             "leaves \"ids\" out.");
+    }
+    if (evidence.differing_ids() > 0) different_ = true;
+  }
+
+  Proof* proof_;
+  std::set<ChangeKind> kinds_;
+  bool different_ = false;
+};
+
+Status CheckModel(const Config& config) {
+  for (const std::string& command : config.record_commands) {
+    if (!config.model.empty() || !HasPlaceholder(command, "model")) continue;
+    return Fail(ErrorCode::kInvalidArgument, config.path,
+                fmt::format("A record command holds {{model}}, but neither \"model\" in \"{}\" nor "
+                            "--model names one.",
+                            config.path));
+  }
+  std::error_code ignored;
+  if (config.model.empty() || fs::exists(config.model, ignored)) return {};
+  return Fail(ErrorCode::kNotFound, config.model,
+              fmt::format("The model \"{}\" does not exist.", config.model));
+}
+
+}  // namespace
+
+std::string DefaultCache() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  fs::path path;
+  if (cache != nullptr && *cache == '/') {
+    path = cache;
+  } else if (home != nullptr && *home == '/') {
+    path = fs::path(home) / ".cache";
+  } else {
+    std::error_code ignored;
+    path = fs::temp_directory_path(ignored);
+  }
+  return (path / "assay" / "prove").string();
+}
+
+Result<Proof> Prove(const Config& config, const ProveOptions& given) {
+  ProveOptions options = given;
+  if (options.cache.empty()) options.cache = DefaultCache();
+  ASSAY_TRY(CheckModel(config));
+  std::error_code ignored;
+  const bool folder = fs::is_directory(options.here, ignored);
+  ASSAY_ASSIGN_OR_RETURN(const Repository repository,
+                         Repository::Find(folder ? options.here : ".", options.stop));
+  TreeState base;
+  ASSAY_ASSIGN_OR_RETURN(base.commit, repository.Commit(options.base));
+  base.identity = base.commit;
+  ASSAY_ASSIGN_OR_RETURN(const TreeState here, StateOfHere(repository, options));
+
+  Proof proof;
+  proof.base = SideOf("base", options.base, base);
+  proof.here = SideOf("here", options.here, here);
+  proof.require_kernels = config.require_kernels;
+  proof.require_trace = config.require_trace;
+  proof.require_ids = config.require_ids;
+  proof.allow = config.allow;
+  // The same state twice is built twice: what a proof of nothing to prove rests on.
+  const int copy_of_here = base.identity == here.identity ? 1 : 0;
+  {
+    ASSAY_ASSIGN_OR_RETURN(const auto site, BuildSite::Enter(repository, base, config, options, 0));
+    ASSAY_TRY(site->Work(&proof.base, &proof.refused));
+  }
+  // With one side missing there is nothing to compare, and building takes long.
+  if (proof.refused.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const auto site,
+                           BuildSite::Enter(repository, here, config, options, copy_of_here));
+    ASSAY_TRY(site->Work(&proof.here, &proof.refused));
+  }
+  Judge judge(&proof);
+  if (proof.refused.empty()) {
+    if (options.on_step) options.on_step("comparing");
+    ASSAY_TRY(judge.Run({.max_differences = kClassifiedDifferences, .stop = options.stop},
+                        options.max_differences));
+    if (options.stop && options.stop()) {
+      return Fail(ErrorCode::kCancelled, "", "The comparison was stopped.");
+    }
+  }
+  judge.Finish();
+  return proof;
+}
+
+}  // namespace assay::prove

@@ -1,0 +1,123 @@
+// `assay prove` and `assay counts` as a user's shell runs them.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "cli/program.h"
+#include "prove/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+class ProveProgramTest : public testing::Test {
+ protected:
+  ProveProgramTest() {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = fs::path(testing::TempDir()) / (std::string("assay_prove_program_") + info->name());
+    fs::remove_all(dir_);
+    fs::create_directories(dir_ / "repo");
+    Git({"init", "-q", "-b", "main"});
+    Write("plan", "buffer a\nbuffer b\nscale 2 a b\ncommit\n");
+    Write("kernel", "source");
+    Write("assay.toml",
+          std::string("[build]\ncommands = [\"cp {source}/plan {source}/kernel {build}\"]\n"
+                      "[record]\ndepths = [0]\ncommands = [\"") +
+              ASSAY_PLAN_RECORDER + " {build}/plan {build}/kernel {out} {depth}\"]\n");
+    Git({"add", "-A"});
+    Git({"-c", "user.name=n", "-c", "user.email=e@e", "commit", "-q", "-m", "first"});
+  }
+  ~ProveProgramTest() override { fs::remove_all(dir_); }
+
+  std::string Repo() const { return (dir_ / "repo").string(); }
+  void Write(const std::string& name, const std::string& text) const {
+    ASSERT_TRUE(WriteFile(Repo() + "/" + name, text));
+  }
+  std::string Git(std::vector<std::string> words) const {
+    words.insert(words.begin(), "git");
+    return prove::RunProcess(words, {.folder = Repo()}).value().out;
+  }
+  ProgramResult Prove(std::vector<std::string> words) const {
+    const std::vector<std::string> begin = {"prove", "--here", Repo(), "--cache",
+                                            (dir_ / "cache").string()};
+    words.insert(words.begin(), begin.begin(), begin.end());
+    return RunAssay(words);
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(ProveProgramTest, P1_TheVerdictIsTheLastLine) {
+  const ProgramResult same = Prove({"HEAD"});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_THAT(
+      same.out,
+      EndsWith("\nprove: rc 0 (kernels rc 0, added 0; trace depth 0 rc 0; ids differ 0)\n"));
+  Write("plan", "buffer a\nbuffer b\nscale 3 a b\ncommit\n");
+  const ProgramResult different = Prove({"-q", "HEAD"});
+  EXPECT_EQ(different.status, 3);
+  EXPECT_EQ(different.out,
+            "prove: rc 3 (kernels rc 0, added 0; trace depth 0 rc 1; ids differ 1)\n");
+  EXPECT_THAT(Prove({"--json", "HEAD"}).out, HasSubstr("\"exit_status\": 3"));
+  EXPECT_THAT(Prove({"--depth", "5", "HEAD"}).out, HasSubstr("trace depth 5 rc 1"));
+}
+
+// The command of the build sends its parent, the program, what Ctrl-C sends, and goes on.
+TEST_F(ProveProgramTest, P1_CtrlCLeavesNoWorktree) {
+  const std::string worktrees = Git({"worktree", "list"});
+  const std::string index = ReadFile(Repo() + "/.git/index").value();
+  Write("stop.toml",
+        "[build]\ncommands = [\"kill -INT $PPID; tail -f /dev/null\"]\n"
+        "[record]\ncommands = [\"true\"]\n");
+  const std::string status = Git({"--no-optional-locks", "status", "--porcelain"});
+  const ProgramResult stopped = Prove({"--config", Repo() + "/stop.toml", "HEAD"});
+  EXPECT_EQ(stopped.status, 130);
+  EXPECT_EQ(stopped.out, "");
+  EXPECT_EQ(Git({"worktree", "list"}), worktrees);
+  EXPECT_EQ(ReadFile(Repo() + "/.git/index").value(), index);
+  EXPECT_EQ(Git({"--no-optional-locks", "status", "--porcelain"}), status);
+  for (const auto& entry : fs::directory_iterator(dir_ / "cache")) {
+    EXPECT_FALSE(fs::exists(entry.path() / "source"));
+  }
+}
+
+TEST_F(ProveProgramTest, P1_AFailedBuildNamesItsLogAndIsStatusTwo) {
+  Write("assay.toml",
+        "[build]\ncommands = [\"echo out of cheese; exit 9\"]\n"
+        "[record]\ncommands = [\"true\"]\n");
+  const ProgramResult failed = Prove({"HEAD"});
+  EXPECT_EQ(failed.status, 2);
+  EXPECT_THAT(failed.out, HasSubstr("  out of cheese\n"));
+  EXPECT_THAT(failed.out, EndsWith("prove: rc 2 (refused by base)\n"));
+  EXPECT_THAT(failed.err, HasSubstr("logs/build-1.log"));
+}
+
+TEST_F(ProveProgramTest, P2_InitWritesAConfigurationThatIsRead) {
+  const std::string path = (dir_ / "new.toml").string();
+  EXPECT_EQ(RunAssay({"prove", "--init", "--config", path}).status, 0);
+  EXPECT_EQ(RunAssay({"prove", "--init", "--config", path}).status, 2);
+  Write("assay.toml", ReadFile(path).value() + "[verdit]\n");
+  const ProgramResult wrong = Prove({"HEAD"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean \"verdict\"?"));
+  EXPECT_EQ(RunAssay({"prove"}).status, 64);
+  EXPECT_EQ(RunAssay({"prove", "--init", "HEAD"}).status, 64);
+}
+
+// The program looks for git in PATH as it is when it starts.
+TEST_F(ProveProgramTest, P1_WithoutGitTheErrorSaysSo) {
+  const std::string path = std::getenv("PATH");
+  ASSERT_EQ(::setenv("PATH", "/nonexistent", 1), 0);
+  const ProgramResult result = Prove({"HEAD"});
+  ASSERT_EQ(::setenv("PATH", path.c_str(), 1), 0);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("There is no program git in PATH"));
+}
+
+}  // namespace
+}  // namespace assay
