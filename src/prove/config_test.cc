@@ -54,11 +54,11 @@ TEST(Config, P2_WhatIsWrongIsNamedWithLineAndColumn) {
     const char* message;
   } cases[] = {
       {"[record]\ncommands = [\"a\"\n", "line 2, column 17: "},
-      {"[record]\ncomands = []\n",
-       "line 2, column 1: There is no key \"comands\" in [record]; did "
+      {"[record]\ncommandz = []\n",
+       "line 2, column 1: There is no key \"commandz\" in [record]; did "
        "you mean \"commands\"?"},
-      {"[recrod]\n",
-       "line 1, column 2: There is no key \"recrod\" in the file; did you mean "
+      {"[recordd]\n",
+       "line 1, column 2: There is no key \"recordd\" in the file; did you mean "
        "\"record\"?"},
       {"[verdict]\nwho = 1\n", "the keys are require, allow"},
       {"record = 3\n", "line 1, column 10: \"record\" must be a table"},

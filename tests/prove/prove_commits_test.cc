@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -400,29 +399,6 @@ TEST_F(ProveTest, P1_AWorktreeThatAKilledRunLeftIsTakenAway) {
   options.cache = Cache();
   ASSERT_TRUE(prove::Prove(config_, options));
   EXPECT_THAT(Git({"worktree", "list"}), Not(HasSubstr("source")));
-}
-
-TEST_F(ProveTest, P1_TwoRunsAtOnceDoNotDisturbEachOther) {
-  Write("plan", Plan("barrier\n", ""));
-  Commit("second");
-  const auto run = [this](Result<Proof>* result) {
-    ProveOptions options;
-    options.base = "HEAD~1";
-    options.here = Repo();
-    options.cache = Cache();
-    *result = prove::Prove(config_, options);
-  };
-  Result<Proof> a = Proof(), b = Proof();
-  const auto before = Snapshot();
-  {
-    const std::jthread one(run, &a);
-    const std::jthread two(run, &b);
-  }
-  EXPECT_EQ(Snapshot(), before);
-  ASSERT_TRUE(a) << a.error().ToString();
-  ASSERT_TRUE(b) << b.error().ToString();
-  EXPECT_EQ(a->exit_status, 3) << FormatProofText(*a);
-  EXPECT_EQ(FormatProofVerdict(*a), FormatProofVerdict(*b));
 }
 
 TEST_F(ProveTest, P1_HooksOfTheRepositoryDoNotRun) {

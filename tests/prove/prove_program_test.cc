@@ -67,6 +67,20 @@ TEST_F(ProveProgramTest, P1_TheVerdictIsTheLastLine) {
   EXPECT_THAT(Prove({"--depth", "5", "HEAD"}).out, HasSubstr("trace depth 5 rc 1"));
 }
 
+TEST_F(ProveProgramTest, P1_TwoRunsAtOnceDoNotDisturbEachOther) {
+  Write("plan", "buffer a\nbuffer b\nscale 3 a b\ncommit\n");
+  const std::string worktrees = Git({"worktree", "list"});
+  const std::string run = std::string(ASSAY_PROGRAM) + " prove --here " + Repo() + " --cache " +
+                          (dir_ / "cache").string() + " -q HEAD; echo $?";
+  const auto both =
+      prove::RunProcess({"sh", "-c", "(" + run + ") & (" + run + ") & wait"}, {.folder = Repo()});
+  ASSERT_TRUE(both);
+  const std::string one = "prove: rc 3 (kernels rc 0, added 0; trace depth 0 rc 1; ids differ 1)\n";
+  EXPECT_THAT(both->out, testing::AnyOf(one + "3\n" + one + "3\n", one + one + "3\n3\n"))
+      << both->err;
+  EXPECT_EQ(Git({"worktree", "list"}), worktrees);
+}
+
 // The command of the build sends its parent, the program, what Ctrl-C sends, and goes on.
 TEST_F(ProveProgramTest, P1_CtrlCLeavesNoWorktree) {
   const std::string worktrees = Git({"worktree", "list"});
