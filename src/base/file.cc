@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,47 +15,72 @@
 namespace assay {
 namespace {
 
-// Closes on every way out of a function.
-class FdCloser {
- public:
-  explicit FdCloser(int fd) : fd_(fd) {}
-  ~FdCloser() { ::close(fd_); }
-  FdCloser(const FdCloser&) = delete;
-  FdCloser& operator=(const FdCloser&) = delete;
-
- private:
-  int fd_;
-};
-
 std::string Reason(int error_number) { return std::strerror(error_number); }
+
+std::string_view KindName(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+tl::unexpected<Error> NotRegular(const std::string& path, mode_t mode) {
+  return Fail(ErrorCode::kIo, path,
+              fmt::format("\"{}\" is {}, not a regular file{}.", path, KindName(mode),
+                          S_ISFIFO(mode) ? "; write its bytes to a file and name that" : ""));
+}
+
+// Where `path` leads once every symbolic link at its end is followed, whether or not something
+// stands there.
+Result<std::string> FollowLinks(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;  // As Linux follows.
+  fs::path at = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code failure;
+    if (!fs::is_symlink(fs::symlink_status(at, failure))) return at.string();
+    const fs::path target = fs::read_symlink(at, failure);
+    if (failure) break;
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return Fail(ErrorCode::kIo, path,
+              fmt::format("\"{}\" is a symbolic link that leads nowhere or in a circle.", path));
+}
 
 }  // namespace
 
-Result<MappedFile> MappedFile::Open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
+UniqueFd::~UniqueFd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<InputFile> OpenForReading(const std::string& path) {
+  // O_NONBLOCK keeps a pipe from blocking here; it means nothing for a regular file.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) {
     const int error_number = errno;
     return Fail(error_number == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, path,
                 fmt::format("Cannot open \"{}\": {}.", path, Reason(error_number)));
   }
-  const FdCloser closer(fd);
   struct stat info {};
-  if (::fstat(fd, &info) != 0) {
+  if (::fstat(fd.get(), &info) != 0) {
     return Fail(ErrorCode::kIo, path,
                 fmt::format("Cannot examine \"{}\": {}.", path, Reason(errno)));
   }
-  if (!S_ISREG(info.st_mode)) {
-    return Fail(ErrorCode::kIo, path, fmt::format("\"{}\" is not a regular file.", path));
-  }
+  if (!S_ISREG(info.st_mode)) return NotRegular(path, info.st_mode);
+  return InputFile{std::move(fd), static_cast<uint64_t>(info.st_size)};
+}
+
+Result<MappedFile> MappedFile::Open(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const InputFile input, OpenForReading(path));
   MappedFile file;
-  file.size_ = static_cast<size_t>(info.st_size);
+  file.size_ = static_cast<size_t>(input.size_bytes);
   if (file.size_ == 0) return file;
-  void* data = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, fd, 0);
+  void* data = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, input.fd.get(), 0);
   if (data == MAP_FAILED) {
     file.size_ = 0;
     return Fail(
         ErrorCode::kIo, path,
-        fmt::format("Cannot map \"{}\" ({} bytes): {}.", path, info.st_size, Reason(errno)));
+        fmt::format("Cannot map \"{}\" ({} bytes): {}.", path, input.size_bytes, Reason(errno)));
   }
   file.data_ = static_cast<const std::byte*>(data);
   return file;
@@ -73,15 +100,21 @@ MappedFile::~MappedFile() {
 }
 
 Result<AtomicFile> AtomicFile::Create(const std::string& path, FileCache cache) {
-  std::string temporary = path + ".partial-XXXXXX";
+  ASSAY_ASSIGN_OR_RETURN(std::string target, FollowLinks(path));
+  struct stat info {};
+  // A rename would put a file in the place of a device.
+  if (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return NotRegular(path, info.st_mode);
+  }
+  std::string temporary = target + ".partial-XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) {
     return Fail(ErrorCode::kIo, path,
-                fmt::format("Cannot create a file beside \"{}\": {}.", path, Reason(errno)));
+                fmt::format("Cannot create a file beside \"{}\": {}.", target, Reason(errno)));
   }
   const bool direct =
       cache == FileCache::kBypass && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_DIRECT) == 0;
-  return AtomicFile(path, std::move(temporary), fd, direct);
+  return AtomicFile(std::move(target), std::move(temporary), fd, direct);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
@@ -129,17 +162,27 @@ Status AtomicFile::Write(std::string_view bytes) {
   return {};
 }
 
+int AtomicFile::TakeOverMode() const {
+  struct stat old {};
+  if (::stat(path_.c_str(), &old) != 0) {
+    // mkostemp makes the file private; a new file is an ordinary one. The umask can only be read by
+    // setting it.
+    const mode_t mask = ::umask(022);
+    ::umask(mask);
+    return ::fchmod(fd_, 0666 & ~mask);
+  }
+  // First, for a change of owner clears bits of the mode. Only root may give a file away.
+  [[maybe_unused]] const int ignored = ::fchown(fd_, old.st_uid, old.st_gid);
+  return ::fchmod(fd_, old.st_mode & 07777);
+}
+
 Status AtomicFile::Commit() {
   if (fd_ < 0)
     return Fail(ErrorCode::kInternal, path_, fmt::format("\"{}\" was committed before.", path_));
   Status status;
-  // mkostemp makes the file private; a trace is an ordinary file. The umask can only be read by
-  // setting it.
-  const mode_t mask = ::umask(022);
-  ::umask(mask);
   if (first_error_ != 0) {
     status = Stuck("write", first_error_);
-  } else if (::fchmod(fd_, 0666 & ~mask) != 0 || ::fsync(fd_) != 0) {
+  } else if (TakeOverMode() != 0 || ::fsync(fd_) != 0) {
     status = Stuck("finish", errno);
   } else if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
     status = Stuck("rename a file to", errno);
@@ -151,8 +194,13 @@ Status AtomicFile::Commit() {
   return status;
 }
 
-Result<std::string> ReadFile(const std::string& path) {
+Result<std::string> ReadFile(const std::string& path, uint64_t max_bytes) {
   ASSAY_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  if (file.bytes().size() > max_bytes) {
+    return Fail(ErrorCode::kFormat, path,
+                fmt::format("\"{}\" has {} bytes; at most {} are read.", path, file.bytes().size(),
+                            max_bytes));
+  }
   return std::string(file.text());
 }
 

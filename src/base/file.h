@@ -1,4 +1,5 @@
-// Files: read-only mappings, and whole-or-not-at-all writing.
+// Files: the one way in which they are opened for reading, read-only mappings, and
+// whole-or-not-at-all writing.
 #ifndef ASSAY_BASE_FILE_H_
 #define ASSAY_BASE_FILE_H_
 
@@ -7,16 +8,43 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "assay/base.h"
 
 namespace assay {
 
+// A file descriptor that is closed with it. Move-only; -1 is none.
+class UniqueFd final {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd();
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+// A regular file, open for reading.
+struct InputFile {
+  UniqueFd fd;
+  uint64_t size_bytes = 0;  // When it was opened.
+};
+// Never waits: a pipe, a device or a directory is refused, for what is read here is read twice,
+// mapped or measured, and a pipe without a writer would block for ever. Errors: kNotFound, kIo,
+// naming the path.
+Result<InputFile> OpenForReading(const std::string& path);
+
 // A regular file mapped for reading. Move-only; the bytes live as long as it does.
 class MappedFile final {
  public:
-  // Errors: kNotFound, kIo (a directory, no permission, ...), naming the path. An empty file maps
-  // to no bytes.
+  // Errors: as OpenForReading; kIo. An empty file maps to no bytes.
   static Result<MappedFile> Open(const std::string& path);
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept;
@@ -42,12 +70,16 @@ enum class FileCache : uint8_t {
 // Writes a file that appears under its name only when Commit() succeeds: the bytes go to a file
 // beside it, which is synced and renamed. Dropping it uncommitted removes that file. The first
 // failure sticks. One thread at a time.
+//
+// A symbolic link is followed: the file it leads to is the one that is replaced, and the link
+// stays. What is replaced hands on its mode, and its owner and group where the system allows it;
+// its other hard links keep the older bytes, since a rename is what makes it whole or not at all.
 class AtomicFile final {
  public:
   // Of the address and the size of a block that can go past the cache.
   static constexpr size_t kBlockAlignment = 4096;
 
-  // Errors: kIo, naming the path.
+  // Errors: kIo, naming the path: what stands there is no regular file, or the folder takes none.
   static Result<AtomicFile> Create(const std::string& path, FileCache cache = FileCache::kKeep);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -63,6 +95,8 @@ class AtomicFile final {
         fd_(fd),
         direct_(direct) {}
   void Abandon();
+  // Gives the file the mode and owner of what it replaces. 0, or -1 with errno.
+  int TakeOverMode() const;
   Status Stuck(std::string_view doing, int error_number);
   void LeaveDirect();
 
@@ -73,8 +107,10 @@ class AtomicFile final {
   int first_error_ = 0;
 };
 
-// A whole small file. Errors as MappedFile::Open.
-Result<std::string> ReadFile(const std::string& path);
+// A whole small file. Errors: as MappedFile::Open; kFormat when it has more than `max_bytes`, of
+// which nothing is read then.
+inline constexpr uint64_t kSmallFileBytes = uint64_t{64} << 20;
+Result<std::string> ReadFile(const std::string& path, uint64_t max_bytes = kSmallFileBytes);
 // AtomicFile in one call.
 Status WriteFile(const std::string& path, std::string_view bytes);
 

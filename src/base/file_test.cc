@@ -7,6 +7,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "support/temp_folder.h"
 
 namespace assay {
 namespace {
@@ -15,24 +18,24 @@ namespace fs = std::filesystem;
 
 class FileTest : public testing::Test {
  protected:
-  FileTest() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::path(testing::TempDir()) / (std::string("assay_file_test_") + info->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-  }
-  ~FileTest() override { fs::remove_all(dir_); }
   std::string Path(const char* name) const { return (dir_ / name).string(); }
+  static std::string Contents(const std::string& path) { return ReadFile(path, 1000).value(); }
+  static mode_t Mode(const std::string& path) {
+    struct stat info {};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    return info.st_mode & 07777;
+  }
   size_t Files() const {
     return static_cast<size_t>(
         std::distance(fs::directory_iterator(dir_), fs::directory_iterator()));
   }
-  fs::path dir_;
+  const TempFolder temp_;
+  const fs::path dir_ = temp_.path();
 };
 
 TEST_F(FileTest, WriteAndReadBack) {
   ASSERT_TRUE(WriteFile(Path("a"), "hello"));
-  EXPECT_EQ(ReadFile(Path("a")).value(), "hello");
+  EXPECT_EQ(Contents(Path("a")), "hello");
   EXPECT_EQ(Files(), 1U);
 }
 
@@ -42,7 +45,7 @@ TEST_F(FileTest, UncommittedLeavesTheOldFileAndNothingElse) {
     AtomicFile file = AtomicFile::Create(Path("a")).value();
     ASSERT_TRUE(file.Write("new"));
   }
-  EXPECT_EQ(ReadFile(Path("a")).value(), "old");
+  EXPECT_EQ(Contents(Path("a")), "old");
   EXPECT_EQ(Files(), 1U);
 }
 
@@ -68,10 +71,56 @@ TEST_F(FileTest, PastTheCacheTheBytesAreTheSame) {
 TEST_F(FileTest, MissingDirectoryAndEmpty) {
   EXPECT_EQ(MappedFile::Open(Path("none")).error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(MappedFile::Open(dir_.string()).error().ToString(),
-              testing::HasSubstr("is not a regular file"));
+              testing::HasSubstr("is a directory, not a regular file"));
   ASSERT_TRUE(WriteFile(Path("empty"), ""));
   EXPECT_TRUE(MappedFile::Open(Path("empty")).value().bytes().empty());
   EXPECT_EQ(AtomicFile::Create(Path("no/such/folder")).error().code(), ErrorCode::kIo);
+}
+
+TEST_F(FileTest, ReplacedFileKeepsItsMode) {
+  ASSERT_TRUE(WriteFile(Path("a"), "old"));
+  ASSERT_EQ(::chmod(Path("a").c_str(), 0640), 0);
+  ASSERT_TRUE(WriteFile(Path("a"), "new"));
+  EXPECT_EQ(Contents(Path("a")), "new");
+  EXPECT_EQ(Mode(Path("a")), 0640U);
+}
+
+TEST_F(FileTest, SymbolicLinkStaysAndItsTargetIsReplaced) {
+  fs::create_directories(dir_ / "there");
+  ASSERT_TRUE(WriteFile(Path("there/file"), "old"));
+  // A link to a link, each told from its own folder; and one to a file that is yet to come.
+  fs::create_symlink("file", dir_ / "there/link");
+  fs::create_symlink("there/link", dir_ / "link");
+  fs::create_symlink("there/later", dir_ / "dangling");
+  ASSERT_TRUE(WriteFile(Path("link"), "new"));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "link"));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "there/link"));
+  EXPECT_EQ(Contents(Path("there/file")), "new");
+  ASSERT_TRUE(WriteFile(Path("dangling"), "made"));
+  EXPECT_TRUE(fs::is_symlink(dir_ / "dangling"));
+  EXPECT_EQ(Contents(Path("there/later")), "made");
+}
+
+TEST_F(FileTest, LinksInACircleAreRefused) {
+  fs::create_symlink("b", dir_ / "a");
+  fs::create_symlink("a", dir_ / "b");
+  EXPECT_THAT(WriteFile(Path("a"), "").error().message(), testing::HasSubstr("in a circle"));
+}
+
+TEST_F(FileTest, PipesAndDevicesAreNeitherWaitedForNorReplaced) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(OpenForReading(Path("pipe")).error().message(),
+              testing::HasSubstr("is a pipe, not a regular file; write its bytes to a file"));
+  EXPECT_THAT(WriteFile(Path("pipe"), "").error().message(), testing::HasSubstr("is a pipe"));
+  EXPECT_TRUE(fs::is_fifo(dir_ / "pipe"));
+  EXPECT_EQ(Files(), 1U);
+}
+
+TEST_F(FileTest, TooLargeAFileIsRefusedUnread) {
+  ASSERT_TRUE(WriteFile(Path("a"), "hello"));
+  EXPECT_EQ(ReadFile(Path("a"), 5).value(), "hello");
+  EXPECT_THAT(ReadFile(Path("a"), 4).error().message(),
+              testing::HasSubstr("has 5 bytes; at most 4 are read"));
 }
 
 }  // namespace

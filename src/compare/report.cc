@@ -3,7 +3,7 @@
 
 #include "assay/compare.h"
 
-#include "trace/text.h"
+#include "base/text.h"
 
 namespace assay::compare {
 namespace {
@@ -15,7 +15,7 @@ constexpr size_t kShownBytes = 1000;
 
 // Traces that break the format, names of files and manifests may hold anything.
 std::string Printable(std::string_view text) {
-  std::string out = trace::Printable(text.substr(0, kShownBytes));
+  std::string out = assay::Printable(text.substr(0, kShownBytes));
   if (text.size() > kShownBytes) out += "...";
   return out;
 }
@@ -104,13 +104,17 @@ std::string FormatVerdict(const Report& report) {
           "is no proof",
           report.buffers_renumbered, report.buffers);
     case Verdict::kRefused:
-      return fmt::format("refused: nothing can be said. {}", Printable(report.reason));
+      return fmt::format("refused: nothing can be said.{}{}", report.reason.empty() ? "" : " ",
+                         Printable(report.reason));
     case Verdict::kDifferent: {
       const Counts& counts = report.counts;
       std::string text = fmt::format("different: {} changed, {} only in A, {} only in B",
                                      counts.changed, counts.only_in_a, counts.only_in_b);
       if (!report.differences.empty()) {
         text += fmt::format("; the first: {}", HeaderOf(report.differences.front()));
+      }
+      if (report.first_event) {
+        text += fmt::format("; the first event: {}", HeaderOf(*report.first_event));
       }
       return text;
     }
@@ -165,6 +169,7 @@ std::string FormatJson(const Report& report) {
   for (const Difference& difference : report.differences) {
     json["differences"].push_back(DifferenceJson(difference));
   }
+  if (report.first_event) json["first_event"] = DifferenceJson(*report.first_event);
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -1,39 +1,17 @@
 #include "hazard/describe.h"
 
-#include <cstddef>
-
 #include <fmt/format.h>
+
+#include "base/text.h"
 
 namespace assay::hazard {
 namespace {
-
-// The length of the UTF-8 sequence that begins at text[at], in its shortest form and no surrogate;
-// 0 when there is none.
-size_t SequenceLength(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xc2 && lead <= 0xdf   ? 2
-                        : lead >= 0xe0 && lead <= 0xef ? 3
-                        : lead >= 0xf0 && lead <= 0xf4 ? 4
-                                                       : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(at + 1);
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-      (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
-    return 0;
-  }
-  return length;
-}
 
 // "#1 "tmp"", "#1", or "all memory".
 std::string BufferName(const Finding& finding) {
   if (!finding.buffer) return "all memory";
   std::string name = fmt::format("#{}", finding.buffer->value());
-  if (!finding.label.empty()) name += fmt::format(" \"{}\"", Printable(finding.label));
+  if (!finding.label.empty()) name += fmt::format(" {}", Quoted(finding.label));
   return name;
 }
 
@@ -72,23 +50,6 @@ std::string Binding(int32_t binding) {
 }
 
 }  // namespace
-
-std::string Printable(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = SequenceLength(text, i);
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (length == 0 || (length == 1 && (byte < 0x20 || byte == 0x7f))) {
-      out += fmt::format("\\x{:02x}", byte);
-      ++i;
-      continue;
-    }
-    if (text[i] == '"' || text[i] == '\\') out += '\\';
-    out += text.substr(i, length);
-    i += length;
-  }
-  return out;
-}
 
 std::string Describe(const Actor& actor) {
   if (actor.command_buffer == 0) return fmt::format("the host (line {})", actor.line);

@@ -10,9 +10,6 @@
 
 namespace assay::hazard {
 
-// Control characters, quotes, backslashes and bytes that are not UTF-8 become escapes.
-std::string Printable(std::string_view text);
-
 // "dispatch 2 of command buffer 1 (mul_f32, line 10)" or "the host (line 12)".
 std::string Describe(const Actor& actor);
 // A full sentence.

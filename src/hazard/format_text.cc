@@ -4,6 +4,7 @@
 
 #include "assay/hazard.h"
 
+#include "base/text.h"
 #include "hazard/describe.h"
 #include "hazard/rules.h"
 
@@ -70,11 +71,12 @@ std::string SummaryLine(const Report& report, int exit_status) {
 
 std::string FormatText(const Report& report, const Options& options) {
   std::string out = fmt::format(
-      "{}: version {}, {}, {}, {}\n", Printable(report.name), report.version,
+      "{}: {}{}, {}, {}\n", Printable(report.name),
+      report.version == 0 ? "" : fmt::format("version {}, ", report.version),
       Count(report.command_buffers, "command buffer"),
       report.dispatches == 1 ? "1 dispatch" : fmt::format("{} dispatches", report.dispatches),
       Count(report.barriers.issued, "barrier"));
-  if (!report.refused.empty()) out += fmt::format("refused: {}\n", report.refused);
+  if (!report.refused.empty()) out += fmt::format("refused: {}\n", Printable(report.refused));
   AppendFindings(report.findings, &out);
   uint64_t counted = report.hazards() + report.possible;
   uint64_t listed = 0;

@@ -151,18 +151,6 @@ TEST(Suppressions, RefusesWhatIsNoFingerprint) {
   }
 }
 
-TEST(Printable, EscapesWhatATerminalWouldActOn) {
-  EXPECT_EQ(Printable("blk.0.attn_q"), "blk.0.attn_q");
-  EXPECT_EQ(Printable("a\"b\\c"), "a\\\"b\\\\c");
-  EXPECT_EQ(Printable(std::string_view("\x1b[31m\n\0", 7)), "\\x1b[31m\\x0a\\x00");
-  EXPECT_EQ(Printable("\xc3\xa9\xe2\x82\xac"), "\xc3\xa9\xe2\x82\xac");
-  // A stray continuation, an overlong form, a surrogate, a cut sequence.
-  EXPECT_EQ(Printable("\x80"), "\\x80");
-  EXPECT_EQ(Printable("\xc0\xaf"), "\\xc0\\xaf");
-  EXPECT_EQ(Printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
-  EXPECT_EQ(Printable("\xe2\x82"), "\\xe2\\x82");
-}
-
 TEST(Rules, TableIsInTheOrderOfTheEnum) {
   for (size_t i = 0; i < kRuleCount; ++i) {
     EXPECT_EQ(Rules()[i].rule, static_cast<Rule>(i));

@@ -52,7 +52,7 @@ Status Decoder::State::Check(std::span<const TokenId> ids) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= vocabulary) {
       return Fail(ErrorCode::kInvalidArgument, "",
-                  fmt::format("Id {} (at index {}) is outside the vocabulary of {}.", ids[i], i,
+                  fmt::format("Id {} (number {}) is outside the vocabulary of {}.", ids[i], i + 1,
                               vocabulary));
     }
   }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "support/temp_folder.h"
 
 namespace assay::prove {
 namespace {
@@ -18,14 +19,7 @@ using testing::UnorderedElementsAre;
 
 class EvidenceTest : public testing::Test {
  protected:
-  EvidenceTest() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::path(testing::TempDir()) / (std::string("assay_evidence_test_") + info->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-    folder_ = (dir_ / "evidence").string();
-  }
-  ~EvidenceTest() override { fs::remove_all(dir_); }
+  EvidenceTest() { folder_ = (dir_ / "evidence").string(); }
 
   std::string In(const char* name) const { return (fs::path(folder_) / name).string(); }
   std::vector<std::string> Files() const {
@@ -59,7 +53,8 @@ class EvidenceTest : public testing::Test {
     return opened ? Error(ErrorCode::kInternal, "", "opened") : opened.error();
   }
 
-  fs::path dir_;
+  const TempFolder temp_;
+  const fs::path dir_ = temp_.path();
   std::string folder_;
   EvidenceFacts facts_{.tool_version = "1.2.3",
                        .trace_version = 2,

@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "prove/process.h"
-#include "trace/text.h"
 
 namespace assay::prove {
 namespace {
@@ -39,9 +39,7 @@ Result<ProcessResult> Git(const std::string& folder, std::vector<std::string> wo
               "There is no program git in PATH. Proving two commits needs it: install git.");
 }
 
-std::string FirstLine(std::string_view text) {
-  return trace::Printable(text.substr(0, text.find('\n')));
-}
+std::string FirstLine(std::string_view text) { return Printable(text.substr(0, text.find('\n'))); }
 
 std::vector<std::string> SplitZeros(std::string_view text) {
   std::vector<std::string> parts;

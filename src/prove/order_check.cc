@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "trace/text.h"
+#include "base/text.h"
 
 namespace assay::prove {
 
@@ -13,7 +13,7 @@ void OrderCheck::CheckAfter(uint32_t earlier, uint32_t later, ByteRange range) {
   if (a.place_b < b.place_b) return;
   conflict_ = fmt::format(
       "{} (line {} of A) and {} (line {} of A) both touch {} and run the other way round in B",
-      trace::Printable(a.kernel), a.line, trace::Printable(b.kernel), b.line,
+      Printable(a.kernel), a.line, Printable(b.kernel), b.line,
       range.empty() ? std::string("all memory")
                     : fmt::format("bytes [{}, {}) of one buffer", range.begin, range.end));
 }

@@ -114,7 +114,7 @@ TEST_F(ProgramCodeTest, S2_FilesThatAreNoProgramsAreRefused) {
   ASSERT_TRUE(WriteFile(path, "no program"));
   EXPECT_EQ(ProgramCode::Open(path).error().code(), ErrorCode::kFormat);
   // Cut anywhere, a program is refused or read in part, never beyond its end.
-  const std::string whole = ReadFile("/proc/self/exe").value();
+  const std::string whole = ReadFile("/proc/self/exe", UINT64_MAX).value();
   for (const size_t size : {size_t{10}, size_t{64}, whole.size() / 2, whole.size() - 1}) {
     ASSERT_TRUE(WriteFile(path, std::string_view(whole).substr(0, size)));
     EXPECT_FALSE(ProgramCode::Open(path)) << size;

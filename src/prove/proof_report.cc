@@ -6,7 +6,7 @@
 
 #include "assay/prove.h"
 
-#include "trace/text.h"
+#include "base/text.h"
 
 namespace assay::prove {
 namespace {
@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 constexpr size_t kShownBytes = 200;
 
 std::string Shown(std::string_view text) {
-  std::string out = trace::Printable(text.substr(0, kShownBytes));
+  std::string out = Printable(text.substr(0, kShownBytes));
   if (text.size() > kShownBytes) out += "...";
   return out;
 }
@@ -26,26 +26,23 @@ std::string Shown(std::string_view text) {
 int StatusOf(Verdict verdict) { return static_cast<int>(verdict); }
 
 std::string SideLine(const ProofSide& side) {
-  std::string text =
-      fmt::format("{}: {} ({:.12}", side.role, trace::Printable(side.name), side.commit);
+  std::string text = fmt::format("{}: {} ({:.12}", side.role, Printable(side.name), side.commit);
   if (side.changed > 0) text += fmt::format(" with {} changed files", side.changed);
   text += ')';
   if (!side.evidence.empty()) {
-    text += fmt::format(", {}{}", side.cached ? "from the cache: " : "",
-                        trace::Printable(side.evidence));
+    text += fmt::format(", {}{}", side.cached ? "from the cache: " : "", Printable(side.evidence));
   }
   return text + '\n';
 }
 
 std::string RefusalText(const Refusal& refusal) {
-  std::string text =
-      fmt::format("refused by {}: {}\n", refusal.by, trace::Printable(refusal.reason));
+  std::string text = fmt::format("refused by {}: {}\n", refusal.by, Printable(refusal.reason));
   if (refusal.log.empty()) return text;
-  text += fmt::format("the end of {}:\n", trace::Printable(refusal.log));
+  text += fmt::format("the end of {}:\n", Printable(refusal.log));
   std::string_view tail = refusal.log_tail;
   while (!tail.empty()) {
     const size_t end = std::min(tail.find('\n'), tail.size());
-    text += "  " + trace::Printable(tail.substr(0, end)) + '\n';
+    text += "  " + Printable(tail.substr(0, end)) + '\n';
     tail.remove_prefix(std::min(end + 1, tail.size()));
   }
   return text;
@@ -165,7 +162,7 @@ std::string FormatProofText(const Proof& proof) {
   if (proof.evidence) {
     const EvidenceReport& evidence = *proof.evidence;
     for (const std::string& note : evidence.notes) {
-      text += fmt::format("note: {}\n", trace::Printable(note));
+      text += fmt::format("note: {}\n", Printable(note));
     }
     if (evidence.kernels) text += "== kernels\n" + FormatScanText(*evidence.kernels);
     for (size_t i = 0; i < evidence.depths.size(); ++i) {

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "prove/evidence.h"
 #include "trace/text.h"
 
@@ -227,7 +228,7 @@ Result<Scan> ParseScan(std::string_view text, std::string_view name) {
       return Fail(
           ErrorCode::kUnsupported, std::string(name),
           fmt::format("\"{}\" is a kernel scan of version {}; this program reads version {}.", name,
-                      trace::Printable(line.substr(kMagic.size())), kScanVersion));
+                      Printable(line.substr(kMagic.size())), kScanVersion));
     }
     if (number == 2) {
       if (!ParseTextLine(line, "method ", &scan.method)) {
@@ -274,9 +275,9 @@ Result<Scan> ReadScan(const std::string& path) {
 
 ScanComparison CompareScans(const Scan& a, const Scan& b) {
   ScanComparison result;
-  const auto refuse = [&result](std::string reason) {
+  const auto refuse = [&result](const std::string& reason) {
     if (!result.reason.empty()) result.reason += ' ';
-    result.reason += std::move(reason);
+    result.reason += reason;
     result.verdict = Verdict::kRefused;
   };
   if (!a.failed.empty()) refuse(fmt::format("The kernel scan of A failed: {}", a.failed));
@@ -312,7 +313,7 @@ ScanComparison CompareScans(const Scan& a, const Scan& b) {
 
 std::string FormatScanSummary(const ScanComparison& comparison) {
   if (comparison.verdict == Verdict::kRefused) {
-    return fmt::format("refused: nothing can be said. {}\n", trace::Printable(comparison.reason));
+    return fmt::format("refused: nothing can be said. {}\n", Printable(comparison.reason));
   }
   return fmt::format("summary: added={} removed={} changed={} same={}\n", comparison.added,
                      comparison.removed, comparison.changed, comparison.same);
@@ -321,12 +322,11 @@ std::string FormatScanSummary(const ScanComparison& comparison) {
 std::string FormatScanText(const ScanComparison& comparison) {
   std::string text;
   for (const ScanDifference& difference : comparison.differences) {
-    text += fmt::format("{}: {} ({})", KindName(difference.kind),
-                        trace::Printable(difference.kernel), trace::Printable(difference.target));
+    text += fmt::format("{}: {} ({})", KindName(difference.kind), Printable(difference.kernel),
+                        Printable(difference.target));
     if (difference.kind == ScanDifference::Kind::kChanged) {
-      text +=
-          fmt::format(": {} is {} in A and {} in B", difference.field,
-                      trace::Printable(difference.value_a), trace::Printable(difference.value_b));
+      text += fmt::format(": {} is {} in A and {} in B", difference.field,
+                          Printable(difference.value_a), Printable(difference.value_b));
     }
     text += '\n';
   }

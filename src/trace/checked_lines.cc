@@ -65,9 +65,12 @@ Status CheckedLines::ReadFirstLine() {
   uint64_t number = 0;
   ParseFailure failure;
   if (!ParseFirstLine(lines_.line(), &number, &failure)) return Fail(At(failure));
+  // As it stands there, for it may be larger than any number here.
+  constexpr size_t kShownDigits = 40;
   if (number != kCurrentVersion && number != kCreationOrderVersion) {
     return Fail(At(ErrorCode::kUnsupported,
-                   fmt::format("The trace has version {}; versions {} and {} can be read.", number,
+                   fmt::format("The trace has version {}; versions {} and {} can be read.",
+                               lines_.line().substr(lines_.line().rfind(' ') + 1, kShownDigits),
                                kCreationOrderVersion, kCurrentVersion)));
   }
   version_ = static_cast<int>(number);

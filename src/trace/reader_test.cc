@@ -9,6 +9,7 @@
 #include "assay/trace.h"
 
 #include "base/file.h"
+#include "support/temp_folder.h"
 #include "support/trace_text.h"
 
 namespace assay::trace {
@@ -337,17 +338,23 @@ TEST(TraceReaderTest, T12_AWindowAboveTheLimitIsRefused) {
   EXPECT_THAT(Refused(data).message(), HasSubstr("compressed data of \"test\" is damaged"));
 }
 
+TEST(TraceReaderTest, T13_ZstdFramesToBeSkippedMayStandBeforeAndBetween) {
+  const std::string text = Sealed(std::string(kSmall));
+  for (const char low : {'\x50', '\x5f'}) {
+    const std::string skipped = low + std::string("\x2a\x4d\x18\x03\0\0\0abc", 10);
+    EXPECT_EQ(ReadAll(skipped + Zstd(text)).value(), ReadAll(text).value());
+    EXPECT_EQ(ReadAll(skipped + Zstd(text.substr(0, 20)) + skipped + Zstd(text.substr(20))).value(),
+              ReadAll(text).value());
+  }
+  EXPECT_THAT(Refused("\x60\x2a\x4d\x18\n").message(), HasSubstr("not a trace"));
+}
+
 class TraceFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ("trace_file_test." + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
 };
 
 TEST_F(TraceFileTest, ReadsFilesPlainAndCompressed) {

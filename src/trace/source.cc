@@ -5,27 +5,33 @@
 #include <cstring>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/file.h"
+
 namespace assay::trace {
 namespace {
 
-constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
+constexpr size_t kMagicBytes = 4;
 constexpr int kMaxWindowLog = 27;
+
+// True for the beginning of a zstd frame, also of one to be skipped (0x184D2A5?, little-endian),
+// which may stand before the data: RFC 8878, section 3.1.
+bool BeginsZstd(std::string_view head) {
+  if (head.size() < kMagicBytes) return false;
+  if (head == "\x28\xB5\x2F\xFD") return true;
+  return (static_cast<unsigned char>(head[0]) & 0xF0) == 0x50 && head.substr(1) == "\x2A\x4D\x18";
+}
 
 class FileSource final : public Source {
  public:
-  FileSource(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~FileSource() override { ::close(fd_); }
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
+  FileSource(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
   Result<size_t> Read(char* out, size_t capacity) override {
     for (;;) {
-      const ssize_t got = ::read(fd_, out, capacity);
+      const ssize_t got = ::read(fd_.get(), out, capacity);
       if (got >= 0) return static_cast<size_t>(got);
       if (errno == EINTR) continue;
       return Fail(ErrorCode::kIo, path_,
@@ -34,7 +40,7 @@ class FileSource final : public Source {
   }
 
  private:
-  int fd_;
+  UniqueFd fd_;
   std::string path_;
 };
 
@@ -118,7 +124,7 @@ class ZstdSource final : public Source {
 
 Result<std::unique_ptr<Source>> Decompressed(std::unique_ptr<Source> inner, const std::string& name,
                                              bool* compressed) {
-  std::string head(kZstdMagic.size(), '\0');
+  std::string head(kMagicBytes, '\0');
   size_t filled = 0;
   while (filled < head.size()) {
     ASSAY_ASSIGN_OR_RETURN(const size_t got,
@@ -127,7 +133,7 @@ Result<std::unique_ptr<Source>> Decompressed(std::unique_ptr<Source> inner, cons
     filled += got;
   }
   head.resize(filled);
-  const bool is_zstd = head == kZstdMagic;
+  const bool is_zstd = BeginsZstd(head);
   if (compressed != nullptr) *compressed = is_zstd;
   std::unique_ptr<Source> whole =
       std::make_unique<RejoinedSource>(std::move(head), std::move(inner));
@@ -145,13 +151,8 @@ Result<std::unique_ptr<Source>> Decompressed(std::unique_ptr<Source> inner, cons
 }  // namespace
 
 Result<std::unique_ptr<Source>> OpenPathSource(const std::string& path, bool* compressed) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    const int error_number = errno;
-    return Fail(error_number == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, path,
-                fmt::format("Cannot open \"{}\": {}.", path, std::strerror(error_number)));
-  }
-  return Decompressed(std::make_unique<FileSource>(fd, path), path, compressed);
+  ASSAY_ASSIGN_OR_RETURN(InputFile file, OpenForReading(path));
+  return Decompressed(std::make_unique<FileSource>(std::move(file.fd), path), path, compressed);
 }
 
 Result<std::unique_ptr<Source>> OpenMemorySource(std::string_view bytes, const std::string& name) {

@@ -26,10 +26,6 @@ void AppendQuoted(std::string* out, std::string_view bytes);
 // Appends `bytes` bare when they are a word, else in quotes.
 void AppendText(std::string* out, std::string_view bytes);
 
-// `bytes` for a terminal: what must be escaped inside quotes is written \xhh, the rest as it is, so
-// that the result is one line that steers nothing.
-std::string Printable(std::string_view bytes);
-
 // Where reading a quoted string stopped.
 struct QuotedEnd {
   size_t next = 0;              // The byte after the closing quote, or the byte that is wrong.

@@ -96,12 +96,6 @@ rc::Gen<std::string> AnyBytes() {
   return rc::gen::oneOf(pieces, rc::gen::container<std::string>(rc::gen::arbitrary<char>()));
 }
 
-TEST(TextTest, PrintableEscapesWhatSteersATerminal) {
-  EXPECT_EQ(Printable("a \"b\" \\ \xc3\xa9"), "a \"b\" \\ \xc3\xa9");
-  EXPECT_EQ(Printable("\x1b[2J\n\r\x7f"), "\\x1b[2J\\x0a\\x0d\\x7f");
-  EXPECT_EQ(Printable("\xc2\x9b\xe2\x80\xae\xff"), "\\xc2\\x9b\\xe2\\x80\\xae\\xff");
-}
-
 RC_GTEST_PROP(TextPropertyTest, T13_AnyBytesReadBackAndStayOneLine, ()) {
   const std::string bytes = *AnyBytes();
   const std::string quoted = Quoted(bytes);

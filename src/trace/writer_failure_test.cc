@@ -12,6 +12,7 @@
 #include "assay/trace.h"
 
 #include "base/file.h"
+#include "support/temp_folder.h"
 #include "support/trace_text.h"
 #include "trace/format.h"
 #include "trace/sink.h"
@@ -125,19 +126,13 @@ TEST(WriterFailureTest, T12_AFailureBehindTheCompressorIsReturned) {
 
 class WriterFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ("writer_file_test." + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-    path_ = (folder_ / "a.trace").string();
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   ptrdiff_t FilesInFolder() const {
     return std::distance(std::filesystem::directory_iterator(folder_), {});
   }
 
-  std::filesystem::path folder_;
-  std::string path_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
+  const std::string path_ = (folder_ / "a.trace").string();
 };
 
 TEST_F(WriterFileTest, T12_TheFileAppearsWhenItIsWhole) {

@@ -4,39 +4,22 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace assay::gguf {
 
 Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path,
                                                      PreadFunction pread_function) {
-  // O_NONBLOCK keeps a named pipe from blocking here; it means nothing for a regular file.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    const int error_number = errno;
-    return Fail(error_number == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, path,
-                fmt::format("Cannot open \"{}\": {}.", path, std::strerror(error_number)));
-  }
+  ASSAY_ASSIGN_OR_RETURN(InputFile file, OpenForReading(path));
   std::unique_ptr<ByteSource> source(new ByteSource(path));
-  source->fd_ = fd;
   source->pread_ = pread_function != nullptr ? pread_function : ::pread;
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) {
-    return Fail(ErrorCode::kIo, path,
-                fmt::format("Cannot examine \"{}\": {}.", path, std::strerror(errno)));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return Fail(ErrorCode::kIo, path,
-                fmt::format("\"{}\" is {}; a model is a regular file.", path,
-                            S_ISDIR(info.st_mode) ? "a directory" : "a device or a pipe"));
-  }
-  const auto size = static_cast<size_t>(info.st_size);
+  const auto size = static_cast<size_t>(file.size_bytes);
+  void* data = MAP_FAILED;
+  if (size > 0) data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd.get(), 0);
+  source->fd_ = std::move(file.fd);
   if (size == 0) return source;
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED) {
     return Fail(ErrorCode::kIo, path,
                 fmt::format("Cannot map \"{}\" ({} bytes): {}.", path, size, std::strerror(errno)));
@@ -52,9 +35,8 @@ std::unique_ptr<ByteSource> ByteSource::Borrow(std::span<const std::byte> bytes,
 }
 
 ByteSource::~ByteSource() {
-  if (fd_ < 0) return;
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-  ::close(fd_);
+  if (fd_.get() < 0 || bytes_.empty()) return;
+  ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 Status ByteSource::ReadAt(uint64_t offset, std::span<std::byte> out) const {
@@ -63,7 +45,7 @@ Status ByteSource::ReadAt(uint64_t offset, std::span<std::byte> out) const {
                 fmt::format("Bytes [{}, {}+{}) lie outside \"{}\" ({} bytes).", offset, offset,
                             out.size(), name_, size()));
   }
-  if (fd_ < 0) {
+  if (fd_.get() < 0) {
     if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
     return {};
   }
@@ -72,8 +54,8 @@ Status ByteSource::ReadAt(uint64_t offset, std::span<std::byte> out) const {
   constexpr size_t kMaxReadBytes = size_t{1} << 30;
   const uint64_t end = offset + out.size();
   while (!out.empty()) {
-    const ssize_t got =
-        pread_(fd_, out.data(), std::min(out.size(), kMaxReadBytes), static_cast<off_t>(offset));
+    const ssize_t got = pread_(fd_.get(), out.data(), std::min(out.size(), kMaxReadBytes),
+                               static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return Fail(

@@ -15,6 +15,8 @@
 
 #include "assay/base.h"
 
+#include "base/file.h"
+
 namespace assay::gguf {
 
 // Immutable; ReadAt may be called from several threads at once.
@@ -44,7 +46,7 @@ class ByteSource final {
 
   std::string name_;
   std::span<const std::byte> bytes_;
-  int fd_ = -1;  // -1: borrowed bytes.
+  UniqueFd fd_;  // None: borrowed bytes.
   PreadFunction pread_ = nullptr;
 };
 

@@ -141,13 +141,13 @@ std::span<const std::byte> File::TensorBytes(const Tensor& tensor) const {
                                          static_cast<size_t>(tensor.size_bytes));
 }
 
-Status File::ReadTensor(const Tensor& tensor, std::span<std::byte> out) const {
-  if (out.size() != tensor.size_bytes) {
+Status File::ReadTensor(const Tensor& tensor, std::span<std::byte> out, uint64_t offset) const {
+  if (offset > tensor.size_bytes || out.size() > tensor.size_bytes - offset) {
     return Fail(ErrorCode::kInvalidArgument, tensor.name,
-                fmt::format("Tensor {} has {} bytes; the memory to read it into has {}.",
-                            Quoted(tensor.name), tensor.size_bytes, out.size()));
+                fmt::format("Tensor {} has {} bytes; {} from byte {} on are not in it.",
+                            Quoted(tensor.name), tensor.size_bytes, out.size(), offset));
   }
-  ASSAY_TRY_WHILE(state_->source->ReadAt(tensor.offset, out),
+  ASSAY_TRY_WHILE(state_->source->ReadAt(tensor.offset + offset, out),
                   fmt::format("reading tensor {}", Quoted(tensor.name)));
   return {};
 }

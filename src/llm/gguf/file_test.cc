@@ -228,7 +228,7 @@ TEST(GgufFile, OpenNamesWhatIsWrongWithThePath) {
   EXPECT_THAT(directory.error().message(), HasSubstr("is a directory"));
   const auto device = File::Open("/dev/null");
   EXPECT_EQ(device.error().code(), ErrorCode::kIo);
-  EXPECT_THAT(device.error().message(), HasSubstr("is a device or a pipe"));
+  EXPECT_THAT(device.error().message(), HasSubstr("is a device, not a regular file"));
   const TemporaryFile empty("");
   EXPECT_EQ(File::Open(empty.path()).error().code(), ErrorCode::kFormat);
 }

@@ -141,16 +141,16 @@ class HeaderReader final {
 
   Status ReadKeyValue(uint64_t index) {
     const uint64_t at = cursor_.offset();
-    ASSAY_ASSIGN_OR_RETURN(std::string key,
-                           cursor_.ReadString(std::min(kMaxKeyBytes, limits_.max_string_bytes),
-                                              fmt::format("The name of metadata key {}", index)));
+    ASSAY_ASSIGN_OR_RETURN(
+        std::string key, cursor_.ReadString(std::min(kMaxKeyBytes, limits_.max_string_bytes),
+                                            fmt::format("The name of metadata key {}", index + 1)));
     if (key.empty()) {
-      return cursor_.FailAt(at, fmt::format("The name of metadata key {} is empty.", index));
+      return cursor_.FailAt(at, fmt::format("The name of metadata key {} is empty.", index + 1));
     }
     const auto [known, fresh] = keys_.emplace(key, index);
     if (!fresh) {
       return cursor_.FailAt(at, fmt::format("Metadata key {} stands twice (numbers {} and {}).",
-                                            Quoted(key), known->second, index));
+                                            Quoted(key), known->second + 1, index + 1));
     }
     const std::string what = fmt::format("The value of metadata key {}", Quoted(key));
     ASSAY_TRY(TakeMemory(at, what, sizeof(header_.metadata[0]) + 2 * key.size()));
@@ -290,14 +290,14 @@ class HeaderReader final {
     Tensor tensor;
     ASSAY_ASSIGN_OR_RETURN(tensor.name,
                            cursor_.ReadString(std::min(kMaxKeyBytes, limits_.max_string_bytes),
-                                              fmt::format("The name of tensor {}", index)));
+                                              fmt::format("The name of tensor {}", index + 1)));
     if (tensor.name.empty()) {
-      return cursor_.FailAt(at, fmt::format("The name of tensor {} is empty.", index));
+      return cursor_.FailAt(at, fmt::format("The name of tensor {} is empty.", index + 1));
     }
     const auto [known, fresh] = tensor_names_.emplace(tensor.name, index);
     if (!fresh) {
       return cursor_.FailAt(at, fmt::format("Tensor {} stands twice (numbers {} and {}).",
-                                            Quoted(tensor.name), known->second, index));
+                                            Quoted(tensor.name), known->second + 1, index + 1));
     }
     const std::string what = fmt::format("Tensor {}", Quoted(tensor.name));
     ASSAY_TRY(TakeMemory(at, what, sizeof(Tensor) + 2 * tensor.name.size() + 64));

@@ -7,8 +7,8 @@
 
 namespace assay::gguf {
 
-// `text` in double quotes: bytes that are not printable ASCII as \xHH, and at most 64 bytes of it.
-// Names in a file may hold anything, terminal escapes too.
+// The first 64 bytes of `text` or a little less, as base/text.h quotes it. Names in a file may hold
+// anything, terminal escapes too, and be very long.
 std::string Quoted(std::string_view text);
 
 }  // namespace assay::gguf

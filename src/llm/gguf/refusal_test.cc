@@ -125,7 +125,7 @@ TEST(GgufRefusal, KeyNames) {
   empty.AddU32("", 1);
   empty.AddU32("b", 1);
   ExpectRefused(empty.Header(), ErrorCode::kFormat, kFixedHeaderBytes,
-                "The name of metadata key 0 is empty");
+                "The name of metadata key 1 is empty");
   GgufWriter longest;
   longest.AddU32(std::string(65535, 'k'), 1);
   EXPECT_TRUE(Parse(longest.Header()).has_value());
@@ -142,7 +142,7 @@ TEST(GgufRefusal, DuplicateKey) {
   const size_t second = writer.Header().size();
   writer.AddBool("k", true);
   ExpectRefused(writer.Header(), ErrorCode::kFormat, second,
-                "key \"k\" stands twice (numbers 0 and 2)");
+                "key \"k\" stands twice (numbers 1 and 3)");
 }
 
 TEST(GgufRefusal, ValueTypeUnknown) {
@@ -274,13 +274,13 @@ TEST(GgufRefusal, TensorNames) {
   empty.AddTensorAt("", 0, {8}, 0);
   empty.AddTensorAt("b", 0, {8}, 0);
   ExpectRefused(empty.Header() + std::string(32, '\0'), ErrorCode::kFormat, kFixedHeaderBytes,
-                "The name of tensor 0 is empty");
+                "The name of tensor 1 is empty");
   GgufWriter twice;
   twice.AddTensor("t", 0, {1}, "1234");
   const size_t second = twice.Header().size();
   twice.AddTensor("t", 0, {1}, "1234");
   ExpectRefused(twice.Build(), ErrorCode::kFormat, second,
-                "Tensor \"t\" stands twice (numbers 0 and 1)");
+                "Tensor \"t\" stands twice (numbers 1 and 2)");
 }
 
 TEST(GgufRefusal, ControlCharactersInNamesAreEscaped) {
@@ -289,7 +289,7 @@ TEST(GgufRefusal, ControlCharactersInNamesAreEscaped) {
   const auto file = Parse(writer.Header());
   ASSERT_FALSE(file.has_value());
   EXPECT_THAT(file.error().message(),
-              HasSubstr("Tensor \"\\x1b[31m\\x22" + std::string(58, 'n') + "...\""));
+              HasSubstr("Tensor \"\\x1b[31m\\\"" + std::string(58, 'n') + "...\""));
 }
 
 TEST(GgufRefusal, DimensionCount) {

@@ -77,7 +77,7 @@ Result<std::string> Tokenizer::Decode(std::span<const TokenId> ids, bool special
     if (static_cast<size_t>(ids[i]) >= tokens.size()) {
       return Fail(ErrorCode::kInvalidArgument, "ids",
                   fmt::format("Id {} (number {}) is outside the vocabulary of {} tokens.", ids[i],
-                              i, tokens.size()));
+                              i + 1, tokens.size()));
     }
     const Token& token = tokens[static_cast<size_t>(ids[i])];
     if (special || !IsSpecial(token.kind)) bytes += token.bytes;

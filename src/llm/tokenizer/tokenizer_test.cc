@@ -153,7 +153,7 @@ TEST(Tokenizer, DecodeRefusesIdsOutsideTheVocabulary) {
     ASSERT_FALSE(text.has_value());
     EXPECT_EQ(text.error().code(), ErrorCode::kInvalidArgument);
     EXPECT_THAT(text.error().message(), HasSubstr("Id " + std::to_string(bad) +
-                                                  " (number 1) is outside the vocabulary of 4096"));
+                                                  " (number 2) is outside the vocabulary of 4096"));
   }
   EXPECT_TRUE(tokenizer->Decode(std::array{4095}).has_value());
 }
