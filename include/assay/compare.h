@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,7 @@ namespace assay::compare {
 
 // The values are the command's exit status (C1).
 enum class Verdict : uint8_t {
-  kIdentical = 0,  // A proof: the same bytes, both whole, neither refused.
+  kIdentical = 0,  // The same bytes, both whole, neither refused; of version 2 a proof.
   kDifferent = 1,
   kRefused = 2,     // One of them proves nothing or cannot be read; `reason` says which and why.
   kRenumbered = 6,  // The same but for the buffers' numbers: a diagnostic, not a proof.
@@ -60,7 +61,9 @@ struct Report {
   uint64_t buffers = 0;               // For kRenumbered: Y and X of "X of Y buffers renumbered".
   uint64_t buffers_renumbered = 0;
   std::vector<Difference> differences;  // The first `max_differences`, in order.
-  Counts counts;                        // Of all differences.
+  // Where the first difference is a fact (a meta line): the first that is an event.
+  std::optional<Difference> first_event;
+  Counts counts;  // Of all differences.
 };
 
 struct Options {

@@ -44,6 +44,7 @@ class Comparison {
                .lines_a = report_.lines_a,
                .lines_b = report_.lines_b,
                .differences = {},
+               .first_event = {},
                .counts = {}};
   }
 
@@ -145,6 +146,7 @@ class Comparison {
     const auto log_with = [&](const Pairing& pairing, const AlikeNames& alike) -> Result<uint64_t> {
       report_.notes = notes;
       report_.differences.clear();
+      report_.first_event.reset();
       report_.counts = {};
       NoteNumbers("buffers", "buffer", pairing.buffers_renumbered());
       NoteNumbers("kernels", "kernel", pairing.kernels_renumbered());

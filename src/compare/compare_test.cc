@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "compare/trace_text_for_test.h"
+#include "support/temp_folder.h"
 
 namespace assay::compare {
 namespace {
@@ -208,8 +209,8 @@ TEST(CompareTest, C1_MissingFileIsRefused) {
 }
 
 TEST(CompareTest, PlainAndCompressedFilesAreOneText) {
-  const auto dir = std::filesystem::path(testing::TempDir()) / "assay_compare_test_zst";
-  std::filesystem::create_directories(dir);
+  const TempFolder temp;
+  const std::filesystem::path& dir = temp.path();
   const auto write = [&](const char* name, uint64_t size) {
     const std::string path = (dir / name).string();
     auto writer = trace::TraceWriter::Create(path, {}).value();
@@ -616,6 +617,36 @@ TEST(CompareTest, CountsGoOnBehindTheDifferencesShown) {
   const Report report = CompareTraceTexts(a, b, {.max_differences = 5});
   EXPECT_THAT(report.differences, SizeIs(5));
   EXPECT_EQ(report.counts.changed, 100U);
+}
+
+TEST(CompareTest, C4_LongStretchOfChangesIsPairedLineByLine) {
+  LineList a = Program(), b = Program();
+  for (int i = 0; i < 100; ++i) {
+    a.push_back(fmt::format("write #0[0,{})", i));
+    b.push_back(fmt::format("write #0[1,{})", i + 1000));
+    // Not of one kind with anything on the other side.
+    if (i % 10 == 0) a.push_back("begin");
+    if (i % 10 == 0) a.push_back("commit");
+    if (i % 20 == 5) b.push_back("wait");
+  }
+  const Report report = CompareLines(a, b);
+  EXPECT_EQ(report.counts.changed, 100U);
+  EXPECT_EQ(report.counts.only_in_a, 20U);
+  EXPECT_EQ(report.counts.only_in_b, 5U);
+}
+
+TEST(CompareTest, C4_AFactThatDiffersDoesNotHideTheFirstEvent) {
+  LineList a = Program(), b = Program();
+  a.insert(a.begin(), "meta barriers manual");
+  b.insert(b.begin(), "meta barriers serial");
+  a.push_back("write #0[0,8)");
+  b.push_back("write #0[0,4)");
+  for (const size_t shown : {size_t{1}, size_t{20}}) {
+    const Report report = CompareTraceTexts(Seal(a, 2), Seal(b, 2), {.max_differences = shown});
+    ASSERT_TRUE(report.first_event.has_value());
+    EXPECT_EQ(report.first_event->a.text, "write #0[0,8)");
+    EXPECT_THAT(FormatVerdict(report), HasSubstr("; the first event: line "));
+  }
 }
 
 // --- Properties ---

@@ -71,7 +71,7 @@ void DifferenceLog::SameButForNumber(std::string_view line_a, std::string_view l
   }
   ++report_.counts.changed;
   if (!Wanted()) return;
-  Difference& difference = report_.differences.emplace_back();
+  Difference difference;
   difference.kind = Difference::Kind::kChanged;
   difference.a = place_a_.Take(line_a);
   difference.b = place_b_.Take(line_b);
@@ -79,29 +79,32 @@ void DifferenceLog::SameButForNumber(std::string_view line_a, std::string_view l
   const char mark = name_a.is_kernel ? 'k' : '#';
   difference.value_a = fmt::format("{}{}", mark, name_a.number);
   difference.value_b = fmt::format("{}{}", mark, name_b.number);
+  Keep(std::move(difference));
 }
 
 void DifferenceLog::OnlyInA(std::string_view line) {
   ++report_.counts.only_in_a;
   if (!Wanted()) return;
-  Difference& difference = report_.differences.emplace_back();
+  Difference difference;
   difference.kind = Difference::Kind::kOnlyInA;
   difference.a = place_a_.Take(line);
+  Keep(std::move(difference));
 }
 
 void DifferenceLog::OnlyInB(std::string_view line) {
   ++report_.counts.only_in_b;
   if (!Wanted()) return;
-  Difference& difference = report_.differences.emplace_back();
+  Difference difference;
   difference.kind = Difference::Kind::kOnlyInB;
   difference.b = place_b_.Take(line);
+  Keep(std::move(difference));
 }
 
 void DifferenceLog::Changed(std::string_view line_a, std::string_view line_b) {
   ++report_.counts.changed;
   if (alike_a_(line_a) == alike_b_(line_b)) ++doubtful_;
   if (!Wanted()) return;
-  Difference& difference = report_.differences.emplace_back();
+  Difference difference;
   difference.kind = Difference::Kind::kChanged;
   difference.a = place_a_.Take(line_a);
   difference.b = place_b_.Take(line_b);
@@ -109,6 +112,20 @@ void DifferenceLog::Changed(std::string_view line_a, std::string_view line_b) {
   difference.field = std::move(found.field);
   difference.value_a = std::move(found.value_a);
   difference.value_b = std::move(found.value_b);
+  Keep(std::move(difference));
+}
+
+void DifferenceLog::Keep(Difference difference) {
+  const std::string& line = difference.a.line > 0 ? difference.a.text : difference.b.text;
+  if (!event_seen_ && !line.starts_with("meta ")) {
+    event_seen_ = true;
+    if (report_.counts.changed + report_.counts.only_in_a + report_.counts.only_in_b > 1) {
+      report_.first_event = difference;
+    }
+  }
+  if (report_.differences.size() < max_differences_) {
+    report_.differences.push_back(std::move(difference));
+  }
 }
 
 }  // namespace assay::compare

@@ -30,7 +30,7 @@ class PlaceTracker final {
 
 class DifferenceLog final : public DiffSink {
  public:
-  // `report` gets the first `max_differences` and all counts.
+  // `report` gets the first `max_differences`, the first of an event, and all counts.
   DifferenceLog(const Names& names, const AlikeNames& alike, size_t max_differences, Report* report)
       : names_(names),
         alike_a_(alike.a),
@@ -51,7 +51,8 @@ class DifferenceLog final : public DiffSink {
   uint64_t doubtful() const { return doubtful_; }
 
  private:
-  bool Wanted() const { return report_.differences.size() < max_differences_; }
+  bool Wanted() const { return report_.differences.size() < max_differences_ || !event_seen_; }
+  void Keep(Difference difference);
   void OnlyInA(std::string_view line);
   void OnlyInB(std::string_view line);
   void Changed(std::string_view line_a, std::string_view line_b);
@@ -61,6 +62,7 @@ class DifferenceLog final : public DiffSink {
   const size_t max_differences_;
   Report& report_;
   uint64_t doubtful_ = 0;
+  bool event_seen_ = false;  // A difference that is no fact of the run.
   // Kept up only while differences are wanted.
   PlaceTracker place_a_, place_b_;
 };

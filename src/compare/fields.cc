@@ -1,11 +1,14 @@
 #include "compare/fields.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "assay/trace.h"
+
+#include "compare/align.h"
 
 namespace assay::compare {
 namespace {
@@ -174,17 +177,41 @@ int Similarity(std::string_view a, std::string_view b) {
   return static_cast<int>(64 * (begin + end) / longer);
 }
 
+bool SameKind(const LineKind& a, const LineKind& b, const Names& names) {
+  const bool has_fields = !a.rest.empty() && !b.rest.empty();
+  if (a.word != b.word || !has_fields) return false;
+  return a.word != "dispatch" || names.pairing.SameKernel(a.kernel, b.kernel);
+}
+
 // How good it is to show one line as a change of the other; 0: not at all.
 int Score(const LineKind& a, const LineKind& b, const Names& names) {
-  if (a.word != b.word || a.rest.empty() || b.rest.empty()) return 0;
-  const int similarity = Similarity(a.rest, b.rest);
-  if (a.word != "dispatch" || names.pairing.SameKernel(a.kernel, b.kernel)) return 65 + similarity;
+  if (SameKind(a, b, names)) return 65 + Similarity(a.rest, b.rest);
+  if (a.word != "dispatch" || b.word != "dispatch") return 0;
   // Another kernel in the place of one, on much the same bindings.
+  const int similarity = Similarity(a.rest, b.rest);
   return similarity >= 32 ? similarity : 0;
 }
 
-// Above this many candidates the pairs are taken greedily.
-constexpr size_t kMaxCandidates = 65536;
+// Above this many candidates they are not all tried, so that the work for a line is bounded.
+constexpr size_t kMaxCandidates = 1024;
+
+// Equal for lines of one kind. Lines without fields, which cannot change, get tokens of their own.
+constexpr Token kOnlyInA = Token{1} << 62;
+constexpr Token kOnlyInB = Token{2} << 62;
+std::vector<Token> KindTokens(const std::vector<LineKind>& kinds, const SideNames& names,
+                              Token own) {
+  std::vector<Token> tokens;
+  tokens.reserve(kinds.size());
+  for (const LineKind& kind : kinds) {
+    if (kind.rest.empty()) {
+      tokens.push_back(own | tokens.size());
+    } else {
+      const uint64_t kernel = kind.word == "dispatch" ? names.kernels.Find(kind.kernel) : 0;
+      tokens.push_back(std::hash<std::string_view>()(kind.word) + kernel);
+    }
+  }
+  return tokens;
+}
 
 }  // namespace
 
@@ -210,14 +237,11 @@ std::vector<std::pair<size_t, size_t>> PairChanged(std::span<const std::string_v
   if (a.empty() || b.empty()) return pairs;
   const std::vector<LineKind> kinds_a(a.begin(), a.end()), kinds_b(b.begin(), b.end());
   if (a.size() > kMaxCandidates / b.size()) {
-    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-      if (Score(kinds_a[i], kinds_b[j], names) > 0) {
-        pairs.emplace_back(i++, j++);
-      } else if (a.size() - i > b.size() - j) {
-        ++i;
-      } else {
-        ++j;
-      }
+    // The kinds of the lines are aligned as the lines were.
+    const std::vector<Token> tokens_a = KindTokens(kinds_a, names.pairing.a(), kOnlyInA);
+    const std::vector<Token> tokens_b = KindTokens(kinds_b, names.pairing.b(), kOnlyInB);
+    for (const Match& match : AlignTokens(tokens_a, tokens_b)) {
+      for (size_t i = 0; i < match.size; ++i) pairs.emplace_back(match.a + i, match.b + i);
     }
     return pairs;
   }

@@ -9,8 +9,8 @@
 #include "assay/prove.h"
 #include "assay/trace.h"
 
+#include "base/text.h"
 #include "prove/evidence.h"
-#include "trace/text.h"
 
 namespace assay::prove {
 namespace {
@@ -86,7 +86,13 @@ std::vector<std::string> NotesOn(const EvidenceFacts& a, const EvidenceFacts& b)
   for (const auto& [name, value] : b.command_options) options.insert(name);
   const auto value_of = [](const EvidenceFacts& facts, const std::string& name) {
     const auto found = facts.command_options.find(name);
-    return found == facts.command_options.end() ? std::string("not given") : found->second;
+    if (found == facts.command_options.end()) return std::string("not given");
+    // What 0 stands for where it is a flag's default.
+    if (found->second == "0" && name == "ctx") return std::string("the model's own");
+    if (found->second == "0" && (name == "threads" || name == "loaders")) {
+      return std::string("one for each core");
+    }
+    return found->second;
   };
   for (const std::string& name : options) note(name, value_of(a, name), value_of(b, name));
   return notes;
@@ -187,7 +193,8 @@ std::string PlainWords(const EvidenceReport& report) {
                          report.differing_ids() > 0 ? "" : "; " + ids);
     }
     case Verdict::kRefused:
-      return fmt::format("refused: nothing can be said. {}\n", trace::Printable(report.reason));
+      return fmt::format("refused: nothing can be said.{}{}\n", report.reason.empty() ? "" : " ",
+                         Printable(report.reason));
   }
   return {};
 }
@@ -269,7 +276,7 @@ std::string FormatIdsLine(const IdComparison& ids) {
 std::string FormatEvidenceText(const EvidenceReport& report) {
   std::string text;
   for (const std::string& note : report.notes) {
-    text += fmt::format("note: {}\n", trace::Printable(note));
+    text += fmt::format("note: {}\n", Printable(note));
   }
   if (report.kernels) text += "== kernels\n" + FormatScanText(*report.kernels);
   for (const DepthComparison& depth : report.depths) {
