@@ -94,9 +94,9 @@ class File final {
   // The bytes of one of this file's own tensors in the mapping. A file on disk that another process
   // cuts short ends the program (SIGBUS) at the first touch of what is gone.
   std::span<const std::byte> TensorBytes(const Tensor& tensor) const;
-  // Copies them into `out` (of size_bytes), by read calls where the file came from a path: the
-  // mapping is not touched.
-  Status ReadTensor(const Tensor& tensor, std::span<std::byte> out) const;
+  // Copies the bytes from `offset` of the tensor on into `out`, all of which must lie in it, by
+  // read calls where the file came from a path: the mapping is not touched.
+  Status ReadTensor(const Tensor& tensor, std::span<std::byte> out, uint64_t offset = 0) const;
 
  private:
   struct State;
@@ -162,6 +162,12 @@ struct LoadOptions {
   int loaders = 0;    // Threads that read weights; 0: one for each core.
   bool mmap = false;  // Use the mapped file as weights instead of reading it into memory of the
                       // program's own.
+  // Both are called by the loaders' threads, several at a time, after every few megabytes, and must
+  // not throw. The first is told how many bytes are done of how many (a load that is recorded
+  // digests each byte besides reading it); the second ends the load with kCancelled when it says
+  // true.
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
+  std::function<bool()> cancelled = {};
 };
 
 // Weights on a device. Immutable after loading; borrows the device, which must outlive it.

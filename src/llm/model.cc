@@ -1,5 +1,6 @@
 // Loading: which tensors a model needs, and reading them in parallel in the file's order.
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -143,8 +144,36 @@ Result<std::vector<Job>> PlanJobs(const gguf::File& file, const std::string& arc
   return jobs;
 }
 
+// What the loaders have done, for whoever watches. Thread-safe.
+class LoadMeter {
+ public:
+  LoadMeter(const LoadOptions& options, uint64_t total) : options_(options), total_(total) {}
+
+  // Calls `step(offset, size)` for one piece of `size_bytes` after the other, and counts them.
+  template <typename Step>
+  Status InPieces(uint64_t size_bytes, const Step& step) {
+    // Read in some ten milliseconds from a slow disk.
+    constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
+    for (uint64_t offset = 0; offset < size_bytes; offset += kPieceBytes) {
+      if (options_.cancelled && options_.cancelled()) {
+        return Fail(ErrorCode::kCancelled, "", "The load was stopped.");
+      }
+      const uint64_t size = std::min(kPieceBytes, size_bytes - offset);
+      ASSAY_TRY(step(static_cast<size_t>(offset), static_cast<size_t>(size)));
+      const uint64_t done = done_.fetch_add(size, std::memory_order_relaxed) + size;
+      if (options_.progress) options_.progress(done, total_);
+    }
+    return {};
+  }
+
+ private:
+  const LoadOptions& options_;
+  const uint64_t total_;
+  std::atomic<uint64_t> done_{0};
+};
+
 // Makes the buffer of one tensor and fills it.
-Status RunJob(gpu::Device& device, const gguf::File& file, bool mmap, Job& job) {
+Status RunJob(gpu::Device& device, const gguf::File& file, bool mmap, Job& job, LoadMeter& meter) {
   gpu::BufferDesc desc{.size_bytes = job.tensor->size_bytes,
                        .kind = BufferKind::kWeight,
                        .label = job.tensor->name,
@@ -152,7 +181,14 @@ Status RunJob(gpu::Device& device, const gguf::File& file, bool mmap, Job& job) 
   const std::span<const std::byte> bytes = file.TensorBytes(*job.tensor);
   // Only a trace shows the digest. It is taken from the mapping, whose pages the read below then
   // finds in the page cache: the disk is read once.
-  if (device.load_observer() != nullptr) desc.digest = HexDigest(bytes);
+  if (device.load_observer() != nullptr) {
+    Hasher hasher;
+    ASSAY_TRY(meter.InPieces(bytes.size(), [&](size_t offset, size_t size) -> Status {
+      hasher.Update(bytes.subspan(offset, size));
+      return {};
+    }));
+    desc.digest = hasher.HexDigest();
+  }
   if (mmap) {
     ASSAY_ASSIGN_OR_RETURN(job.buffer, device.ImportHostMemory(desc, bytes));
     return {};
@@ -161,7 +197,9 @@ Status RunJob(gpu::Device& device, const gguf::File& file, bool mmap, Job& job) 
   if (!device.info().host_visible) return device.Write(job.buffer.All(), bytes);
   ASSAY_ASSIGN_OR_RETURN(const gpu::HostMapping target,
                          device.Map(job.buffer.All(), Access::kWrite));
-  return file.ReadTensor(*job.tensor, target.bytes());
+  return meter.InPieces(bytes.size(), [&](size_t offset, size_t size) {
+    return file.ReadTensor(*job.tensor, target.bytes().subspan(offset, size), offset);
+  });
 }
 
 // Puts the filled buffers where the plan says.
@@ -203,9 +241,13 @@ Result<std::unique_ptr<Model>> Model::Load(gpu::Device* device,
 
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int loaders = options.loaders > 0 ? options.loaders : cores;
+  uint64_t weight_bytes = 0;
+  for (const Job& job : jobs) weight_bytes += job.tensor->size_bytes;
+  const uint64_t passes = (device->load_observer() != nullptr ? 1 : 0) + (options.mmap ? 0 : 1);
+  LoadMeter meter(options, passes * weight_bytes);
   const auto run_job = [&](size_t number) -> Status {
     Job& job = jobs[number];
-    ASSAY_TRY_WHILE(RunJob(*device, *file, options.mmap, job),
+    ASSAY_TRY_WHILE(RunJob(*device, *file, options.mmap, job, meter),
                     fmt::format("reading tensor \"{}\"", job.tensor->name));
     return {};
   };
@@ -213,7 +255,7 @@ Result<std::unique_ptr<Model>> Model::Load(gpu::Device* device,
                   fmt::format("loading \"{}\"", file->name()));
   Place(jobs);
   if (state->config.tied_output) state->weights.output = state->weights.embedding;
-  for (const Job& job : jobs) state->weight_bytes += job.tensor->size_bytes;
+  state->weight_bytes = weight_bytes;
   if (options.mmap) state->mapping = std::move(file);
   return std::unique_ptr<Model>(new Model(std::move(state)));
 }

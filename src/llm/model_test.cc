@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +46,36 @@ void ExpectRefused(const std::string& bytes, ErrorCode code,
   for (const std::string& part : parts) EXPECT_THAT(model.error().ToString(), HasSubstr(part));
   EXPECT_EQ(device->live_buffers(), 0U);
   EXPECT_EQ(device->live_bytes(), 0U);
+}
+
+TEST(Model, LoadTellsItsProgressToTheEnd) {
+  const std::string bytes = Dense();
+  const auto file = gguf::File::FromMemory(std::as_bytes(std::span(bytes)), "test.gguf").value();
+  const auto device = testing::MakeCpuDevice(2);
+  std::mutex mutex;
+  uint64_t most = 0, all = 0;
+  const auto model = Model::Load(device.get(), file,
+                                 {.loaders = 2, .progress = [&](uint64_t done, uint64_t total) {
+                                    const std::scoped_lock lock(mutex);
+                                    most = std::max(most, done);
+                                    all = total;
+                                  }});
+  ASSERT_TRUE(model.has_value()) << model.error().ToString();
+  EXPECT_EQ(most, (*model)->weight_bytes());
+  EXPECT_EQ(all, (*model)->weight_bytes());
+}
+
+TEST(Model, LoadEndsWhenItIsAskedTo) {
+  const std::string bytes = Dense();
+  const auto file = gguf::File::FromMemory(std::as_bytes(std::span(bytes)), "test.gguf").value();
+  const auto device = testing::MakeCpuDevice(2);
+  std::atomic<int> asked{0};
+  const auto model =
+      Model::Load(device.get(), file, {.loaders = 1, .cancelled = [&] { return ++asked == 3; }});
+  ASSERT_FALSE(model.has_value());
+  EXPECT_EQ(model.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(device->live_buffers(), 0U);
 }
 
 TEST(Model, NamesAMissingTensor) {
