@@ -151,9 +151,11 @@ def clang_tidy(tree, database, log=lambda message: None):
             log(f"{why}\n  these do not compile as one, so each is judged alone: {', '.join(batch)}")
             judged = [judge([path], folder) for path in batch]
             return [p for clean, _ in judged for p in clean], [p for _, problems in judged for p in problems]
-        problems = [Problem("tidy", os.path.relpath(m[1], tree.root), int(m[2]), m[3]) for m in _FINDING.finditer(said.stdout)]
-        if not problems and said.returncode != 0:
+        found = [Problem("tidy", os.path.relpath(m[1], tree.root), int(m[2]), m[3]) for m in _FINDING.finditer(said.stdout)]
+        if not found and said.returncode != 0:
             return [], [Problem("tidy", batch[0], 1, f"clang-tidy failed: {(said.stderr or said.stdout).strip()[-400:]}")]
+        # What a build made is nobody's to mend.
+        problems = [problem for problem in found if problem.path in tree]
         blamed = {problem.path for problem in problems}
         # A finding in a header may belong to any source of the batch.
         return ([p for p in batch if p not in blamed] if blamed <= set(batch) else []), problems

@@ -1,6 +1,7 @@
 // argmax: out[i] (int32) = the lowest column of the largest value of row i.
 //
-// Bindings: x (f32, read), out (int32, write). A NaN never wins; a row of NaN alone gives -1. Exact.
+// Bindings: x (f32, read), out (int32, write). A NaN never wins; a row of NaN alone gives -1.
+// Exact.
 #ifndef ASSAY_KERNELS_ARGMAX_ARGMAX_H_
 #define ASSAY_KERNELS_ARGMAX_ARGMAX_H_
 

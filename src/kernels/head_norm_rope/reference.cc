@@ -20,7 +20,8 @@ void ReferenceRope(std::span<double> x, uint32_t cols, uint32_t head_dim, uint32
   const size_t half = head_dim / 2;
   for (size_t head = 0; head < x.size() / head_dim; ++head) {
     double* v = x.data() + head * head_dim;
-    const double position = first_position + static_cast<double>(head * head_dim / cols);
+    const size_t row = head * head_dim / cols;
+    const double position = first_position + static_cast<double>(row);
     for (size_t j = 0; j < half; ++j) {
       const double angle = position * std::pow(base, -2.0 * static_cast<double>(j) / head_dim);
       const double a = v[j];
