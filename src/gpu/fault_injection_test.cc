@@ -58,6 +58,13 @@ Status RunProgram(Device& device) {
   return {};
 }
 
+// The error arrives with its code and with the name of what failed.
+void ExpectFailureOf(const Spy& spy, SpyCall call, const Status& status) {
+  const std::string said = "The call \"" + spy.failed_word() + "\" fails as the test asks.";
+  ASSERT_THAT(status, assay::testing::FailsWith(Spy::FailureCode(call), said));
+  EXPECT_EQ(status.error().subject(), spy.failed_word());
+}
+
 class FaultInjectionTest : public ::testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(EveryCall, FaultInjectionTest,
                          ::testing::Range<size_t>(0, testing::kSpyCalls));
@@ -85,11 +92,117 @@ TEST_P(FaultInjectionTest, E2_NothingLeaksAndEncodersBalance) {
       break;
     }
     ++failures;
-    EXPECT_THAT(status, assay::testing::FailsWith(ErrorCode::kDevice, "fails as the test asks"));
+    ExpectFailureOf(*spy, call, status);
     // The device is as good as before.
     EXPECT_THAT(RunProgram(*device), assay::testing::Succeeds());
   }
   EXPECT_GT(failures, 0u) << "the program does not make this call";
+}
+
+// One session in its three modes, on a plain and on a checked device.
+struct SessionFault {
+  SpyCall call;
+  BarrierMode mode;
+  bool checked;
+};
+
+std::vector<SessionFault> SessionFaults() {
+  std::vector<SessionFault> faults;
+  for (const SpyCall call : {SpyCall::kBegin, SpyCall::kDispatch, SpyCall::kBarrier,
+                             SpyCall::kEndEncoding, SpyCall::kCommit, SpyCall::kWait}) {
+    for (const BarrierMode mode :
+         {BarrierMode::kManual, BarrierMode::kAutomatic, BarrierMode::kSerial}) {
+      for (const bool checked : {false, true}) faults.push_back({call, mode, checked});
+    }
+  }
+  return faults;
+}
+
+// Three command buffers; each adds 1 to every word twice.
+Status BumpSixTimes(Device& device, Session& session, const BufferView& view) {
+  for (int i = 0; i < 3; ++i) {
+    ASSAY_TRY(session.Dispatch(testing::Bump(device, view).get()));
+    ASSAY_TRY(session.Barrier());
+    ASSAY_TRY(session.Dispatch(testing::Bump(device, view).get()));
+    ASSAY_TRY(session.Commit());
+  }
+  return session.Wait();
+}
+
+class SessionFaultTest : public ::testing::TestWithParam<SessionFault> {};
+INSTANTIATE_TEST_SUITE_P(EveryCall, SessionFaultTest, ::testing::ValuesIn(SessionFaults()));
+
+TEST_P(SessionFaultTest, E2_TheSameSessionWorksAfterReset) {
+  const auto [call, mode, checked] = GetParam();
+  size_t failures = 0;
+  for (size_t n = 1;; ++n) {
+    SCOPED_TRACE("call number " + std::to_string(n));
+    const auto spy = std::make_shared<Spy>();
+    const auto device = testing::MakeDevice(
+        testing::MakeSpyBackend(MakeBackend("cpu", {.threads = 2}).value(), spy),
+        {.checked = checked});
+    Buffer buffer = testing::MakeBuffer(*device, 256);
+    const auto session = device->CreateSession({.barriers = mode}).value();
+    spy->FailNth(call, n);
+    const Status status = BumpSixTimes(*device, *session, buffer.All());
+    const bool failed = spy->failed();
+    spy->FailNone();
+    if (failed) {
+      ++failures;
+      ExpectFailureOf(*spy, call, status);
+      session->Reset();
+      // What had been committed runs; a second wait is told of no failure.
+      ASSERT_THAT(session->Wait(), assay::testing::Succeeds());
+      EXPECT_EQ(session->counters().encoders_created, session->counters().encoders_released);
+      EXPECT_EQ(spy->command_buffers(), 0u);
+    }
+    std::vector<std::byte> zeros(256);
+    ASSERT_THAT(device->Write(buffer.All(), zeros), assay::testing::Succeeds());
+    ASSERT_THAT(BumpSixTimes(*device, *session, buffer.All()), assay::testing::Succeeds());
+    EXPECT_EQ(testing::ReadWords(*device, buffer.All()), std::vector<uint32_t>(64, 6));
+    EXPECT_EQ(session->counters().encoders_created, session->counters().encoders_released);
+    EXPECT_THAT(buffer.Release(), assay::testing::Succeeds());
+    EXPECT_EQ(device->live_bytes(), 0u);
+    EXPECT_EQ(spy->buffers(), 0u);
+    if (!failed) break;
+  }
+  EXPECT_GT(failures, 0u) << "the program does not make this call";
+}
+
+// What the backend refuses has not been issued, so it is not counted (E3).
+TEST(FaultInjection, E3_WhatFailsIsNotCounted) {
+  struct Case {
+    SpyCall call;
+    size_t n;
+    Counters counters;
+  };
+  // Of one command buffer: dispatch, barrier, dispatch, commit, wait.
+  const Case cases[] = {
+      {SpyCall::kBegin, 1, {0, 0, 0, 0, 0, 0, 0}},
+      {SpyCall::kDispatch, 1, {1, 1, 1, 0, 0, 0, 0}},
+      {SpyCall::kBarrier, 1, {1, 1, 1, 1, 0, 0, 0}},
+      {SpyCall::kDispatch, 2, {1, 1, 1, 1, 1, 0, 0}},
+      {SpyCall::kEndEncoding, 1, {1, 1, 1, 2, 1, 0, 0}},
+      {SpyCall::kCommit, 1, {1, 1, 1, 2, 1, 0, 0}},
+      {SpyCall::kWait, 1, {1, 1, 1, 2, 1, 1, 0}},
+  };
+  for (const Case& one : cases) {
+    const auto spy = std::make_shared<Spy>();
+    const auto device =
+        testing::MakeDevice(testing::MakeSpyBackend(MakeBackend("null").value(), spy));
+    const Buffer buffer = testing::MakeBuffer(*device, 64);
+    const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();
+    spy->FailNth(one.call, one.n);
+    const auto program = [&]() -> Status {
+      ASSAY_TRY(session->Dispatch(testing::Bump(*device, buffer.All()).get()));
+      ASSAY_TRY(session->Barrier());
+      ASSAY_TRY(session->Dispatch(testing::Bump(*device, buffer.All()).get()));
+      ASSAY_TRY(session->Commit());
+      return session->Wait();
+    };
+    ExpectFailureOf(*spy, one.call, program());
+    EXPECT_EQ(session->counters(), one.counters) << spy->failed_word() << " " << one.n;
+  }
 }
 
 TEST(FaultInjection, AFailedCommitLeavesACleanSession) {

@@ -11,9 +11,19 @@ void Spy::FailNth(SpyCall call, size_t n) {
   failed_ = false;
 }
 
+void Spy::FailNone() {
+  const std::lock_guard lock(mutex_);
+  fail_call_.reset();
+}
+
 bool Spy::failed() const {
   const std::lock_guard lock(mutex_);
   return failed_;
+}
+
+std::string Spy::failed_word() const {
+  const std::lock_guard lock(mutex_);
+  return failed_word_;
 }
 
 std::vector<std::string> Spy::TakeLog() {
@@ -26,7 +36,8 @@ Status Spy::Enter(SpyCall call, std::string word) {
   if (fail_call_ == call && --calls_until_failure_ == 0) {
     fail_call_.reset();
     failed_ = true;
-    return Fail(ErrorCode::kDevice, "spy", "The call \"" + word + "\" fails as the test asks.");
+    failed_word_ = word;
+    return Fail(FailureCode(call), word, "The call \"" + word + "\" fails as the test asks.");
   }
   log_.push_back(std::move(word));
   return {};

@@ -38,10 +38,17 @@ inline constexpr size_t kSpyCalls = 13;
 // Shared by the test and the backend. Thread-safe.
 class Spy final {
  public:
-  // The `n`-th call of that kind from now on, counted from 1, fails with kDevice.
+  // The `n`-th call of that kind from now on, counted from 1, fails: with FailureCode(call) and its
+  // word as the subject.
   void FailNth(SpyCall call, size_t n);
-  // True once it has.
+  // Nothing fails from now on.
+  void FailNone();
+  static ErrorCode FailureCode(SpyCall call) {
+    return call == SpyCall::kCreateBuffer ? ErrorCode::kAllocation : ErrorCode::kDevice;
+  }
+  // True once it has; the word of the call that did.
   bool failed() const;
+  std::string failed_word() const;
   // Words such as "begin", "dispatch add", "barrier", "end", "commit", "wait", in order.
   std::vector<std::string> TakeLog();
   // What the backend gives out in place of the inner one's; set before the backend is made.
@@ -64,6 +71,7 @@ class Spy final {
   std::optional<SpyCall> fail_call_;
   size_t calls_until_failure_ = 0;
   bool failed_ = false;
+  std::string failed_word_;
   LoadObserver* load_observer_ = nullptr;
   std::atomic<size_t> buffers_{0};
   std::atomic<size_t> command_buffers_{0};
