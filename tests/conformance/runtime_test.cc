@@ -115,6 +115,37 @@ TEST_P(RuntimeTest, E1_DispatchesBetweenBarriersOverlap) {
   EXPECT_EQ(testing::ReadWords(*device, counter.All())[0], 2u);
 }
 
+TEST_P(RuntimeTest, E1_ABarrierKeepsAConsumerBehindItsProducer) {
+  const auto device = Make(3);
+  const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();
+  const auto other = device->CreateSession({.barriers = BarrierMode::kManual}).value();
+  for (int round = 0; round < 50; ++round) {
+    const Buffer flag = MakeBuffer(*device, 4);
+    const Buffer produced = MakeBuffer(*device, 4);
+    const Buffer consumed = MakeBuffer(*device, 4);
+    const Buffer unused = MakeBuffer(*device, 4);
+    const TestDispatch producer(
+        testing::Kernel(*device, "hold"),
+        {{flag.All(), Access::kReadWrite}, {produced.All(), Access::kWrite}}, 1);
+    const TestDispatch consumer(testing::Kernel(*device, "peek"),
+                                {{produced.All(), Access::kRead},
+                                 {consumed.All(), Access::kWrite},
+                                 {unused.All(), Access::kReadWrite}},
+                                1);
+    ASSERT_THAT(session->Dispatch(producer.get()), Succeeds());
+    ASSERT_THAT(session->Barrier(), Succeeds());
+    ASSERT_THAT(session->Dispatch(consumer.get()), Succeeds());
+    ASSERT_THAT(session->Commit(), Succeeds());
+    // The producer holds until the other session lets it go; an idle worker has time to overtake.
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    ASSERT_THAT(other->Dispatch(testing::Meet(*device, flag.All(), 1).get()), Succeeds());
+    ASSERT_THAT(other->Commit(), Succeeds());
+    ASSERT_THAT(other->Wait(), Succeeds());
+    ASSERT_THAT(session->Wait(), Succeeds());
+    ASSERT_EQ(testing::ReadWords(*device, consumed.All())[0], 1u) << "round " << round;
+  }
+}
+
 TEST_P(RuntimeTest, E7_WithoutABarrierAConsumerOvertakesItsProducer) {
   const auto device = Make(2);
   const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();

@@ -181,6 +181,31 @@ TEST_F(AccessCheckTest, BindingsThatLieFarApartAreTwoImages) {
   EXPECT_EQ(testing::ReadWords(*device_, testing::View(large, (1 << 20) - 8, 8)), words);
 }
 
+TEST_F(AccessCheckTest, E6_TheGuardFollowsWhereASmallerImageEnds) {
+  const Buffer large = testing::MakeBuffer(*device_, 1 << 20, "large");
+  ASSERT_THAT(Copy(In(0, 64), {large.All(), Access::kWrite}, {.words = 1}), Succeeds());
+  EXPECT_THAT(
+      Copy(In(0, 64), {testing::View(large, 0, 64), Access::kWrite}, {.to = 1 << 16, .words = 1}),
+      FailsWith(ErrorCode::kInvalidArgument, "writes bytes [262144, 262145) of buffer \"large\""));
+}
+
+TEST_F(AccessCheckTest, E6_ErrorsNameTheDispatchInTheOrderOfEncoding) {
+  const CopyArgs honest{.words = 1};
+  const CopyArgs lying{.to = 16, .words = 1};
+  const std::array bindings = {In(0, 64), Out(0, 32)};
+  ASSERT_THAT(Copy(In(0, 64), Out(0, 32), honest), Succeeds());
+  for (const CopyArgs& copy : {honest, honest, lying, honest}) {
+    Dispatch dispatch;
+    dispatch.kernel = testing::Kernel(*device_, "copy");
+    dispatch.bindings = bindings;
+    dispatch.constants = std::as_bytes(std::span(&copy, 1));
+    ASSERT_THAT(session_->Dispatch(dispatch), Succeeds());
+  }
+  ASSERT_THAT(session_->Commit(), Succeeds());
+  EXPECT_THAT(session_->Wait(), FailsWith(ErrorCode::kInvalidArgument,
+                                          "Dispatch 3 of command buffer 2, kernel \"copy\""));
+}
+
 TEST_F(AccessCheckTest, AfterAFalseDeclarationTheDeviceGoesOn) {
   EXPECT_THAT(Copy(In(0, 64), Out(64, 32), {.to = 8, .words = 1}),
               FailsWith(ErrorCode::kInvalidArgument, "writes"));

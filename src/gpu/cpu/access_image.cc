@@ -8,17 +8,59 @@ namespace {
 
 constexpr uint64_t kAlignmentBytes = 64;
 
-// Filler outside what may be written: 0, which changes a sum least, and of the second kind a byte
-// that makes large finite numbers of every format, which change a sum or a maximum most; NaN is
-// passed over by some kernels.
-constexpr std::byte kOutside{0};
-constexpr std::byte kVariedOutside{0x7B};
-
 // Mixes all bits (the finalizer of SplitMix64).
 uint64_t Mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
+}
+
+// Filler outside what may be written. Of the first kind it is 0, which changes a sum least. Of the
+// second kind each byte makes large finite numbers of every format, which change a sum or a maximum
+// most (NaN is passed over by some kernels), and goes by the byte's number among all filler, so
+// that bytes copied from outside to outside do not look untouched.
+class OutsideFiller {
+ public:
+  OutsideFiller() {
+    for (uint64_t i = 0; i < kPeriod; ++i) {
+      bytes_[i] = static_cast<std::byte>(0x60 + Mix(i + 1) % 28);
+    }
+  }
+  static constexpr std::byte kPlain{0};
+  std::byte At(uint64_t number) const { return bytes_[number % kPeriod]; }
+  void Fill(std::byte* begin, uint64_t count, uint64_t number) const {
+    ForPieces(count, number, [&](uint64_t done, const std::byte* piece, uint64_t length) {
+      std::memcpy(begin + done, piece, length);
+      return true;
+    });
+  }
+  bool Matches(const std::byte* begin, uint64_t count, uint64_t number) const {
+    return ForPieces(count, number, [&](uint64_t done, const std::byte* piece, uint64_t length) {
+      return std::memcmp(begin + done, piece, length) == 0;
+    });
+  }
+
+ private:
+  // A prime, which no distance between rows or buffers divides.
+  static constexpr uint64_t kPeriod = 4099;
+  // visit(bytes done, their filler, length) until it returns false.
+  template <typename Visit>
+  bool ForPieces(uint64_t count, uint64_t number, const Visit& visit) const {
+    for (uint64_t done = 0; done < count;) {
+      const uint64_t at = (number + done) % kPeriod;
+      const uint64_t length = std::min(count - done, kPeriod - at);
+      if (!visit(done, bytes_.data() + at, length)) return false;
+      done += length;
+    }
+    return true;
+  }
+
+  std::array<std::byte, kPeriod> bytes_{};
+};
+
+const OutsideFiller& Outside() {
+  static const OutsideFiller filler;
+  return filler;
 }
 
 // Filler where results belong, which goes by the byte's number among all filler of the dispatch: a
@@ -104,7 +146,11 @@ void AccessImage::Fill(int copy, FillerRange filler) {
     const uint64_t plain = std::max(varied, edge(filler.vary_end));
     const auto fill = [&](uint64_t begin, uint64_t end, bool vary) {
       if (!segment.writable) {
-        std::fill(bytes + begin, bytes + end, vary ? kVariedOutside : kOutside);
+        if (vary) {
+          Outside().Fill(bytes + begin, end - begin, segment.first_filler + begin - segment.begin);
+        } else {
+          std::fill(bytes + begin, bytes + end, OutsideFiller::kPlain);
+        }
         return;
       }
       ResultFiller results;
@@ -125,15 +171,19 @@ ByteRange AccessImage::UndeclaredWrites() const {
     if (segment.writable) continue;
     const uint64_t count = segment.end - segment.begin;
     const bool untouched =
-        segment.readable ? std::memcmp(first + segment.begin, Real(segment.begin), count) == 0 &&
-                               std::memcmp(second + segment.begin, Real(segment.begin), count) == 0
-                         : AllEqual(first + segment.begin, count, kOutside) &&
-                               AllEqual(second + segment.begin, count, kVariedOutside);
+        segment.readable
+            ? std::memcmp(first + segment.begin, Real(segment.begin), count) == 0 &&
+                  std::memcmp(second + segment.begin, Real(segment.begin), count) == 0
+            : AllEqual(first + segment.begin, count, OutsideFiller::kPlain) &&
+                  Outside().Matches(second + segment.begin, count, segment.first_filler);
     if (untouched) continue;
     ByteRange changed;
     for (uint64_t i = segment.begin; i < segment.end; ++i) {
-      const bool same = segment.readable ? first[i] == *Real(i) && second[i] == *Real(i)
-                                         : first[i] == kOutside && second[i] == kVariedOutside;
+      const bool same =
+          segment.readable
+              ? first[i] == *Real(i) && second[i] == *Real(i)
+              : first[i] == OutsideFiller::kPlain &&
+                    second[i] == Outside().At(segment.first_filler + i - segment.begin);
       if (same) continue;
       if (changed.empty()) changed.begin = i;
       changed.end = i + 1;

@@ -208,6 +208,17 @@ std::vector<Lie> Lies() {
     const int64_t away = Signed(Words(random, kFar, kFarther));
     return WritesAt(act, random() % 2 == 0 ? -away : Signed(act.out.size) + away, /*near=*/false);
   });
+  // Both ends of the copy are wrong: the place has what lies outside anyway.
+  add("CopyFromOutsideToOutside", [](Random& random) {
+    Act act = Honest(random);
+    act.in = AnySide(random, Access::kRead, 64, 64);
+    act.orders.from = Signed(act.in.range.size() + Words(random, 64, kNear - 32));
+    act = WritesAt(act, Signed(act.out.range.end + Words(random, 0, kNear - 32)), /*near=*/true);
+    // One byte in 28 arrives where its like stood, so that the range may be a little narrower.
+    act.says = fmt::format("of buffer \"out\", outside its nearest binding 1 [{}, {})",
+                           act.out.range.begin, act.out.range.end);
+    return act;
+  });
   add(
       "WriteToABindingDeclaredRead",
       [](Random& random) {
