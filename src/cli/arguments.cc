@@ -23,6 +23,12 @@ tl::unexpected<Error> Usage(std::string subject, std::string message) {
   return Fail(ErrorCode::kInvalidArgument, std::move(subject), std::move(message));
 }
 
+// "Flag --depth" inside a sentence.
+std::string Uncapitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
+  return text;
+}
+
 template <typename Number>
 std::optional<Number> ParseNumber(std::string_view text) {
   Number value{};
@@ -83,9 +89,12 @@ class Assign {
     std::string_view rest = last();
     for (;;) {
       const size_t comma = rest.find(',');
+      const bool alone = list.empty() && comma == std::string_view::npos;
+      const std::string what =
+          alone ? what_ : fmt::format("Item {} of {}", list.size() + 1, Uncapitalised(what_));
       ASSAY_ASSIGN_OR_RETURN(
           const int64_t item,
-          ParseInteger(what_, std::string(rest.substr(0, comma)), value.min, value.max));
+          ParseInteger(what, std::string(rest.substr(0, comma)), value.min, value.max));
       list.push_back(item);
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);

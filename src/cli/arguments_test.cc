@@ -92,9 +92,11 @@ TEST_F(ArgumentsTest, NumbersOutsideNameFlagValueAndLimits) {
               "Flag --temp (\"" + std::string(wrong) + "\") is not a number from 0 to 2.");
   }
   EXPECT_EQ(Message({"in", "--depth", "1,2000"}),
-            "Flag --depth (\"2000\") is not a whole number from 0 to 1000.");
+            "Item 2 of flag --depth (\"2000\") is not a whole number from 0 to 1000.");
   EXPECT_EQ(Message({"in", "--depth", "1,"}),
-            "Flag --depth (\"\") is not a whole number from 0 to 1000.");
+            "Item 2 of flag --depth (\"\") is not a whole number from 0 to 1000.");
+  EXPECT_EQ(Message({"in", "--depth", "x"}),
+            "Flag --depth (\"x\") is not a whole number from 0 to 1000.");
   EXPECT_EQ(Message({"in", "--format", "xml"}),
             "Flag --format (\"xml\") is not one of text, jsonl.");
 }

@@ -1,5 +1,7 @@
 #include "cli/context.h"
 
+#include "base/text.h"
+
 namespace assay::cli {
 
 void Context::Diagnose(std::string_view severity, std::string_view message) {
@@ -9,10 +11,7 @@ void Context::Diagnose(std::string_view severity, std::string_view message) {
   line += severity;
   line += ": ";
   // Messages may quote outside bytes; a diagnostic stays one line and cannot steer the terminal.
-  for (const char c : message) {
-    const auto byte = static_cast<unsigned char>(c);
-    line += byte < 0x20 || byte == 0x7f ? '?' : c;
-  }
+  AppendEscaped(&line, message);
   line += '\n';
   // What was printed before comes out before.
   streams_.out->Flush();

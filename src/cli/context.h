@@ -33,11 +33,15 @@ class Context final {
   void Print(std::string_view text) { streams_.out->Write(text); }
   // Makes what was printed visible now (token by token output).
   void Flush() { streams_.out->Flush(); }
+  // Ends the line that was printed last, if it has not ended.
+  void FinishLine() {
+    if (streams_.out->mid_line()) Print("\n");
+  }
   // True once standard output takes no more: a command that prints much may then stop early. The
   // failure itself is reported after Run.
   bool print_failed() const { return streams_.out->error() != 0; }
 
-  // One line on standard error, "assay CMD: error: MESSAGE"; control characters become '?'.
+  // One line on standard error, "assay CMD: error: MESSAGE", escaped as base/text.h does it.
   void PrintError(std::string_view message) { Diagnose("error", message); }
   void Warn(std::string_view message) { Diagnose("warning", message); }
   // Not under --quiet.

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/progress.h"
 #include "cli/toy_command_for_test.h"
 
 namespace assay::cli {
@@ -61,25 +60,6 @@ TEST(HelpTest, WrapsAtTheWidth) {
   }
   EXPECT_LE(longest, 100U);
   EXPECT_GT(longest, 90U);
-}
-
-TEST(ProgressTest, SaysShareAndTime) {
-  using std::chrono::seconds;
-  EXPECT_EQ(FormatProgress("loading", 12, 48, "tensors", seconds(2)),
-            "loading: 12 of 48 tensors (25 %), 2 s");
-  EXPECT_EQ(FormatProgress("comparing", 0, 0, "", seconds(3)), "comparing, 3 s");
-  EXPECT_EQ(FormatProgress("reading", 5, 0, "lines", seconds(3)), "reading: 5 lines, 3 s");
-}
-
-TEST(ProgressTest, ShortStepIsNeverSeenAndNoOutputIsNoProgress) {
-  StringOutput output;
-  {
-    Progress progress(&output, "quick", 2, "");
-    progress.Update(1);
-    Progress none(nullptr, "none", 0, "");
-    none.Update(1);
-  }
-  EXPECT_EQ(output.text(), "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ constexpr size_t kFlushBytes = size_t{64} << 10;
 
 void Output::Write(std::string_view text) {
   if (error_ != 0) return;
+  if (!text.empty()) mid_line_ = text.back() != '\n';
   pending_ += text;
   if (pending_.size() >= kFlushBytes) Flush();
 }

@@ -13,6 +13,8 @@ class Output {
   virtual ~Output() = default;
   void Write(std::string_view text);
   void Flush();
+  // True when what was written last did not end its line.
+  bool mid_line() const { return mid_line_; }
   // The errno of the first failed write; 0 while there is none. Later writes do nothing.
   int error() const { return error_; }
 
@@ -23,6 +25,7 @@ class Output {
  private:
   std::string pending_;
   int error_ = 0;
+  bool mid_line_ = false;
 };
 
 // The descriptor is borrowed. What was not flushed is lost.

@@ -10,16 +10,15 @@
 
 namespace assay::cli {
 namespace {
-constexpr std::chrono::milliseconds kFirstDraw{1000};
-constexpr std::chrono::milliseconds kRedraw{200};
 constexpr std::string_view kWipe = "\r\x1b[K";
 }  // namespace
 
 struct Progress::State {
   Output* output;
   std::string label;
-  uint64_t total;
+  std::atomic<uint64_t> total{0};
   std::string unit;
+  Pace pace;
   std::atomic<uint64_t> done{0};
   std::mutex mutex;
   std::condition_variable_any wake;
@@ -30,13 +29,14 @@ struct Progress::State {
     bool drawn = false;
     std::unique_lock lock(mutex);
     const auto stopped = [&stop] { return stop.stop_requested(); };
-    for (auto wait = kFirstDraw; !wake.wait_for(lock, stop, wait, stopped); wait = kRedraw) {
+    for (auto wait = pace.first_draw; !wake.wait_for(lock, stop, wait, stopped);
+         wait = pace.redraw) {
       if (stop.stop_requested()) break;
       const auto elapsed = std::chrono::duration_cast<std::chrono::seconds>(
           std::chrono::steady_clock::now() - start);
       output->Write(kWipe);
-      output->Write(
-          FormatProgress(label, done.load(std::memory_order_relaxed), total, unit, elapsed));
+      output->Write(FormatProgress(label, done.load(std::memory_order_relaxed),
+                                   total.load(std::memory_order_relaxed), unit, elapsed));
       output->Flush();
       drawn = true;
     }
@@ -46,13 +46,14 @@ struct Progress::State {
   }
 };
 
-Progress::Progress(Output* output, std::string label, uint64_t total, std::string unit) {
+Progress::Progress(Output* output, std::string label, uint64_t total, std::string unit, Pace pace) {
   if (output == nullptr) return;
   state_ = std::make_unique<State>();
   state_->output = output;
   state_->label = std::move(label);
   state_->total = total;
   state_->unit = std::move(unit);
+  state_->pace = pace;
   state_->drawer =
       std::jthread([state = state_.get()](const std::stop_token& stop) { state->Draw(stop); });
 }
@@ -62,6 +63,11 @@ Progress::~Progress() = default;
 
 void Progress::Update(uint64_t done) {
   if (state_ != nullptr) state_->done.store(done, std::memory_order_relaxed);
+}
+
+void Progress::Update(uint64_t done, uint64_t total) {
+  if (state_ != nullptr) state_->total.store(total, std::memory_order_relaxed);
+  Update(done);
 }
 
 std::string FormatProgress(std::string_view label, uint64_t done, uint64_t total,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/output.h"
 
@@ -17,13 +18,23 @@ namespace assay::cli {
 // called from any thread, as often as wanted. Nothing else may write to the output while it lives.
 class Progress final {
  public:
+  struct Pace {
+    std::chrono::milliseconds first_draw{1000};  // After the start.
+    std::chrono::milliseconds redraw{200};
+  };
   // `output` null: never draws and starts no thread. It must outlive the progress.
-  Progress(Output* output, std::string label, uint64_t total, std::string unit);
+  Progress(Output* output, std::string label, uint64_t total, std::string unit)
+      : Progress(output, std::move(label), total, std::move(unit), Pace()) {}
+  Progress(Output* output, std::string label, uint64_t total, std::string unit, Pace pace);
   ~Progress();
   Progress(Progress&&) noexcept;
   Progress& operator=(Progress&&) = delete;
 
   void Update(uint64_t done);
+  // For a step whose total shows only on the way.
+  void Update(uint64_t done, uint64_t total);
+  // False when there is nowhere to draw.
+  bool draws() const { return state_ != nullptr; }
 
  private:
   struct State;

@@ -1,5 +1,7 @@
 #include "cli/runner.h"
 
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -63,6 +65,11 @@ int RunCommand(Context& context, const CommandEntry& entry, std::span<const std:
   }
   const Result<int> status = command->Run(context);
   if (status) return *status;
+  // On a terminal a message would run into a text that was cut off.
+  context.FinishLine();
+  context.Flush();
+  // A command that stopped because nobody takes its text has nothing to add to that.
+  if (status.error().code() == ErrorCode::kCancelled && context.print_failed()) return kExitFailed;
   context.PrintError(status.error().ToString());
   const bool stopped = status.error().code() == ErrorCode::kCancelled && context.cancelled();
   return stopped ? 128 + context.stop_signal() : kExitFailed;
@@ -72,12 +79,17 @@ int Choose(Context& context, std::span<const CommandEntry> commands,
            std::span<const std::string> words) {
   if (words.empty()) return UsageError(context, "A command is missing.");
   const std::string& first = words.front();
+  const bool help = first == "help" || first == "--help" || first == "-h";
+  const size_t most = first == "--version" ? 1 : help ? 2 : words.size();
+  if (words.size() > most) {
+    return UsageError(context, fmt::format("The argument \"{}\" is one too many.", words[most]));
+  }
   if (first == "--version") {
     context.Print(fmt::format("assay {}\n", Version()));
     return kExitOk;
   }
-  const bool help = first == "help" || first == "--help" || first == "-h";
-  if (help && words.size() == 1) {
+  if (help &&
+      (words.size() == 1 || words[1] == "help" || words[1] == "--help" || words[1] == "-h")) {
     context.Print(FormatProgramHelp(commands));
     return kExitOk;
   }
@@ -105,6 +117,8 @@ int RunProgram(std::span<const std::string> words, std::span<const CommandEntry>
   }
   streams.out->Flush();
   if (streams.out->error() == 0) return status;
+  // A reader that has seen enough, such as head: other programs end by SIGPIPE there, in silence.
+  if (streams.out->error() == EPIPE) return 128 + SIGPIPE;
   context.PrintError(
       fmt::format("Cannot write to standard output: {}. The text printed is not whole.",
                   std::strerror(streams.out->error())));

@@ -14,10 +14,16 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// A full disk.
+// A full disk, or a reader that went away.
 class FullOutput final : public Output {
+ public:
+  explicit FullOutput(int failure = ENOSPC) : failure_(failure) {}
+
  protected:
-  int WriteAll(std::string_view) override { return ENOSPC; }
+  int WriteAll(std::string_view) override { return failure_; }
+
+ private:
+  int failure_;
 };
 
 class RunnerTest : public testing::Test {
@@ -66,6 +72,10 @@ TEST_F(RunnerTest, C1_UsageErrorsAre64WithAHint) {
   EXPECT_EQ(Run({"--versoin"}), 64);
   EXPECT_THAT(err_.text(), HasSubstr("did you mean --version?"));
   EXPECT_EQ(Run({"help", "tyo"}), 64);
+  EXPECT_EQ(Run({"help", "toy", "a"}), 64);
+  EXPECT_THAT(err_.text(), HasSubstr("The argument \"a\" is one too many."));
+  EXPECT_EQ(Run({"--version", "b"}), 64);
+  EXPECT_EQ(Run({"help", "--nonsense"}), 64);
   EXPECT_EQ(Run({"toy", "a", "--fast", "-n", "1"}), 64);
   EXPECT_THAT(err_.text(), HasSubstr("exclude each other"));
   EXPECT_EQ(out_.text(), "");
@@ -76,6 +86,12 @@ TEST_F(RunnerTest, HelpInAllForms) {
   const std::string program = out_.text();
   EXPECT_THAT(program, HasSubstr("toy   Does nothing of use."));
   EXPECT_EQ(Run({"help"}), 0);
+  EXPECT_EQ(out_.text(), program + program);
+  out_ = StringOutput();
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"help", "help"}, {"help", "-h"}}) {
+    EXPECT_EQ(Run(words), 0);
+  }
   EXPECT_EQ(out_.text(), program + program);
   EXPECT_EQ(Run({"toy", "--help"}), 0);
   const std::string command = out_.text().substr(2 * program.size());
@@ -97,6 +113,20 @@ TEST_F(RunnerTest, QuietSilencesNotes) {
   EXPECT_EQ(err_.text(), "");
   EXPECT_EQ(Run({"toy", "a"}), 0);
   EXPECT_EQ(err_.text(), "assay toy: note: a note\n");
+}
+
+TEST_F(RunnerTest, AReaderThatHasSeenEnoughEndsItInSilence) {
+  FullOutput gone(EPIPE);
+  const std::vector<CommandEntry> commands = {
+      {"toy", [] { return std::unique_ptr<Command>(std::make_unique<ToyCommand>()); }}};
+  const std::vector<std::string> words = {"toy", "a", "-q"};
+  EXPECT_EQ(RunProgram(words, commands, {.out = &gone, .err = &err_}), 128 + SIGPIPE);
+  EXPECT_EQ(err_.text(), "");
+}
+
+TEST_F(RunnerTest, AnErrorBeginsItsOwnLine) {
+  EXPECT_EQ(Run({"toy", "half"}), 2);
+  EXPECT_EQ(out_.text(), "half a line\n");
 }
 
 TEST_F(RunnerTest, FullStandardOutputIsAnError) {

@@ -75,6 +75,10 @@ class ToyCommand final : public Command {
   // What the input is called decides what happens.
   Result<int> Run(Context& context) override {
     if (values.input == "fail") return Fail(ErrorCode::kIo, "fail", "It\nfailed.");
+    if (values.input == "half") {
+      context.Print("half a line");
+      return Fail(ErrorCode::kIo, "half", "It failed.");
+    }
     if (values.input == "cancel") return Fail(ErrorCode::kCancelled, "", "Stopped.");
     if (values.input == "throw") throw std::runtime_error("thrown");
     context.Note("a note");
