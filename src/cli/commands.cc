@@ -3,6 +3,7 @@
 #include "cli/bench_command.h"
 #include "cli/check_command.h"
 #include "cli/compare_command.h"
+#include "cli/counts_command.h"
 #include "cli/gguf_command.h"
 #include "cli/prove_command.h"
 #include "cli/run_command.h"
@@ -22,6 +23,7 @@ std::span<const CommandEntry> Commands() {
       {"compare", &MakeCompareCommand},
       {"prove", &MakeProveCommand},
       {"check", &MakeCheckCommand},
+      {"counts", &MakeCountsCommand},
       {"show", &MakeShowCommand},
       {"seal", &MakeSealCommand},
       {"scan", &MakeScanCommand},

@@ -67,6 +67,34 @@ TEST_F(ProveProgramTest, P1_TheVerdictIsTheLastLine) {
   EXPECT_THAT(Prove({"--depth", "5", "HEAD"}).out, HasSubstr("trace depth 5 rc 1"));
 }
 
+TEST_F(ProveProgramTest, P1_CountsAreAGate) {
+  Prove({"HEAD"});
+  std::string evidence;
+  for (const auto& site : fs::directory_iterator(dir_ / "cache")) {
+    for (const auto& entry : fs::directory_iterator(site)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("evidence-")) evidence = entry.path().string();
+    }
+  }
+  const std::string file = (dir_ / "counts.json").string();
+  EXPECT_EQ(RunAssay({"counts", "--check", file, evidence}).status, 2);
+  EXPECT_EQ(RunAssay({"counts", "--check", file, "--update", evidence}).status, 0);
+  const ProgramResult same = RunAssay({"counts", "--check", file, evidence});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_EQ(
+      same.out,
+      "depth-0, a token: 1 dispatches, 0 barriers, 512 bytes bound, 1 commits (of 1 tokens)\n");
+  std::string text = ReadFile(file).value();
+  text.replace(text.find("512"), 3, "511");
+  ASSERT_TRUE(WriteFile(file, text));
+  const ProgramResult risen = RunAssay({"counts", "-q", "--check", file, evidence});
+  EXPECT_EQ(risen.status, 1);
+  EXPECT_EQ(risen.out, "");
+  EXPECT_THAT(risen.err, HasSubstr("depth-0: bytes bound a token rose from 511 to 512."));
+  EXPECT_EQ(RunAssay({"counts", "--update", evidence}).status, 64);
+  EXPECT_EQ(RunAssay({"counts", "--json", evidence + "/depth-0.trace"}).status, 0);
+}
+
 TEST_F(ProveProgramTest, P1_TwoRunsAtOnceDoNotDisturbEachOther) {
   Write("plan", "buffer a\nbuffer b\nscale 3 a b\ncommit\n");
   const std::string worktrees = Git({"worktree", "list"});
