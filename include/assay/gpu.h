@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "assay/base.h"
+#include "assay/gpu_schedule.h"
 
 namespace assay::gpu {
 class Backend;  // src/gpu/backend.h
@@ -198,6 +199,9 @@ struct Counters {
 
 struct SessionOptions {
   BarrierMode barriers = BarrierMode::kAutomatic;
+  // Barrier mutation (E9): this barrier of each command buffer, from 1, is neither issued nor
+  // counted, whoever placed it; 0: none.
+  uint64_t drop_barrier = 0;
 };
 
 class Graph;      // gpu_graph.h
@@ -267,6 +271,7 @@ struct DeviceInfo {
   uint32_t max_constant_bytes = 0;
   uint32_t max_shared_bytes = 0;  // Dynamic shared memory of one dispatch.
   bool host_visible = false;      // Map works without a copy.
+  bool interleaves = false;       // Can run ScheduleKind::kInterleaved.
 };
 
 struct DeviceOptions {
@@ -347,6 +352,8 @@ struct BackendOptions {
   int threads = 0;
   // How long an idle thread of the cpu backend looks for work before it sleeps.
   uint32_t spin_us = 20;
+  // The order in which the dispatches of a group run; kUnsupported where the backend cannot.
+  Schedule schedule = {};
 };
 
 // The names that MakeBackend takes, in the order of src/gpu/backends.cc.

@@ -197,6 +197,7 @@ struct DecoderOptions {
   uint32_t prefill_chunk = 256;  // Prompt tokens that go through the model together: 1 to 65536.
   KvType kv = KvType::kF16;
   gpu::BarrierMode barriers = gpu::BarrierMode::kManual;
+  uint64_t drop_barrier = 0;  // gpu::SessionOptions', in every pass through the model.
 };
 
 // One sequence: its cache, its position and its session. One thread. Borrows the model.

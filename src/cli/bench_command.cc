@@ -49,6 +49,7 @@ uint64_t PeakRssBytes() {
 class BenchCommand final : public Command {
  public:
   CommandSpec Describe() override;
+  Status CheckArguments() override { return engine_.Check(); }
   Result<int> Run(Context& context) override;
 
  private:
@@ -95,6 +96,8 @@ CommandSpec BenchCommand::Describe() {
        .placeholder = "N,...",
        .help = "Threads that compute, one run for each; 0 is one for each core.",
        .group = "model and device"});
+  add(engine_.ScheduleFlag());
+  add(engine_.DropBarrierFlag());
   add({.names = "-p,--n-prompt",
        .value = IntegerListValue{&prompt_sizes_, 0, INT32_MAX},
        .placeholder = "N,...",

@@ -74,6 +74,34 @@ Flag EngineFlags::ThreadsFlag() {
           .group = "model and device"};
 }
 
+Flag EngineFlags::ScheduleFlag() {
+  return {.names = "--schedule",
+          .value = TextValue{&schedule},
+          .placeholder = "ORDER",
+          .help =
+              "In what order the dispatches that no barrier orders run: recorded (as the "
+              "device likes), reversed, late-writes, random:SEED or interleaved[:SEED]. The "
+              "results are the same bits unless a barrier is missing; two dispatches that "
+              "conflict for certain are an error under any but recorded.",
+          .group = "order"};
+}
+
+Flag EngineFlags::DropBarrierFlag() {
+  return {.names = "--drop-barrier",
+          .value = IntegerValue{&drop_barrier, 0, INT32_MAX},
+          .placeholder = "N",
+          .help =
+              "Plants a fault: leaves out the Nth barrier of every pass through the model; 0 "
+              "leaves out none.",
+          .group = "order"};
+}
+
+Status EngineFlags::Check() const {
+  const Result<gpu::Schedule> parsed = gpu::ParseSchedule(schedule);
+  if (parsed) return {};
+  return Fail(ErrorCode::kInvalidArgument, "--schedule", parsed.error().message());
+}
+
 llm::LoadOptions EngineFlags::load_options() const {
   return {.loaders = static_cast<int>(loaders), .mmap = mmap};
 }
@@ -81,6 +109,7 @@ llm::LoadOptions EngineFlags::load_options() const {
 llm::DecoderOptions EngineFlags::decoder_options() const {
   llm::DecoderOptions options;
   options.context = static_cast<uint32_t>(context);
+  options.drop_barrier = static_cast<uint64_t>(drop_barrier);
   options.kv = kv == "f32" ? llm::KvType::kF32 : llm::KvType::kF16;
   options.barriers = barriers == "serial"      ? gpu::BarrierMode::kSerial
                      : barriers == "automatic" ? gpu::BarrierMode::kAutomatic
@@ -114,6 +143,7 @@ std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary) {
 Result<std::unique_ptr<gpu::Backend>> MakeBackend(const EngineFlags& flags, int64_t threads) {
   gpu::BackendOptions options;
   options.threads = static_cast<int>(threads);
+  ASSAY_ASSIGN_OR_RETURN(options.schedule, gpu::ParseSchedule(flags.schedule));
   return gpu::MakeBackend(flags.backend, options);
 }
 

@@ -26,6 +26,8 @@ struct EngineFlags {
   std::string kv = "f16";
   std::string barriers = "manual";
   std::string backend = "cpu";
+  std::string schedule = "recorded";
+  int64_t drop_barrier = 0;
   bool mmap = false;
   bool checked = false;
 
@@ -34,6 +36,13 @@ struct EngineFlags {
   std::vector<Flag> Flags();
   // -t, apart because bench takes a list.
   Flag ThreadsFlag();
+  // --schedule, apart because perturb and mutate go through several.
+  Flag ScheduleFlag();
+  // --drop-barrier, apart because mutate drops each in turn.
+  Flag DropBarrierFlag();
+
+  // What no single flag can say; for CheckArguments().
+  Status Check() const;
 
   llm::LoadOptions load_options() const;
   llm::DecoderOptions decoder_options() const;
@@ -51,7 +60,8 @@ Result<std::string> ModelDigest(const EngineFlags& flags);
 // and the id is the remainder of x / 2^33 by the smaller of 256 and the vocabulary.
 std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary);
 
-// The backend that --backend names, with `threads` threads (0: one for each core).
+// The backend that --backend names, with `threads` threads (0: one for each core), under
+// --schedule.
 Result<std::unique_ptr<gpu::Backend>> MakeBackend(const EngineFlags& flags, int64_t threads);
 
 }  // namespace assay::cli

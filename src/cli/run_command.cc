@@ -122,6 +122,8 @@ CommandSpec RunCommand::Describe() {
   };
   const auto add = [&](Flag flag) { spec.flags.push_back(std::move(flag)); };
   add(engine_.ThreadsFlag());
+  add(engine_.ScheduleFlag());
+  add(engine_.DropBarrierFlag());
   add({.names = "-p,--prompt",
        .value = TextValue{&prompt_},
        .placeholder = "TEXT",
@@ -193,6 +195,7 @@ CommandSpec RunCommand::Describe() {
 }
 
 Status RunCommand::CheckArguments() {
+  ASSAY_TRY(engine_.Check());
   const int given = int{prompt_given_} + int{!prompt_file_.empty()} + int{prompt_ids_given_};
   if (given != 1) {
     return Fail(ErrorCode::kInvalidArgument, "--prompt",

@@ -75,6 +75,8 @@ CommandSpec TraceCommand::Describe() {
   };
   const auto add = [&](Flag flag) { spec.flags.push_back(std::move(flag)); };
   add(engine_.ThreadsFlag());
+  add(engine_.ScheduleFlag());
+  add(engine_.DropBarrierFlag());
   add({.names = "-o,--output",
        .value = TextValue{&folder_},
        .placeholder = "DIR",
@@ -109,6 +111,7 @@ CommandSpec TraceCommand::Describe() {
 }
 
 Status TraceCommand::CheckArguments() {
+  ASSAY_TRY(engine_.Check());
   if (folder_.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "--output",
                 "There is no folder to write: give one with -o.");
@@ -126,7 +129,7 @@ std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::
                                                       const std::string& model_digest) const {
   const llm::DecoderOptions options = engine_.decoder_options();
   const uint32_t positions = options.context > 0 ? options.context : config.context;
-  return {
+  std::map<std::string, std::string> meta = {
       {"backend", engine_.backend},
       {"barriers", engine_.barriers},
       {"context", fmt::format("{}", positions)},
@@ -137,6 +140,8 @@ std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::
       {"steps", fmt::format("{}", steps_)},
       {"weights", engine_.mmap ? "mapped" : "read"},
   };
+  if (engine_.drop_barrier != 0) meta["drop-barrier"] = fmt::format("{}", engine_.drop_barrier);
+  return meta;
 }
 
 EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
@@ -152,6 +157,7 @@ EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
       {"kv", engine_.kv},
       {"loaders", fmt::format("{}", engine_.loaders)},
       {"mmap", engine_.mmap ? "true" : "false"},
+      {"schedule", engine_.schedule},
       {"threads", fmt::format("{}", engine_.threads)},
   };
   facts.model_digest = model_digest;

@@ -96,6 +96,29 @@ TEST_F(TraceCommandTest, T2_TheSameBytesAtAnyNumberOfLoadersAndThreads) {
   }
 }
 
+TEST_F(TraceCommandTest, E8_TheSameBytesAndIdsUnderEverySchedule) {
+  ASSERT_EQ(Trace("recorded", {"--depth", "0,20", "--steps", "2"}), 0) << err();
+  for (const std::string name : {"0", "20"})
+    ASSERT_FALSE(ReadAll(Path("recorded/depth-" + name + ".trace")).empty());
+  for (const std::string schedule :
+       {"reversed", "late-writes", "random:1", "random:2", "interleaved:5"}) {
+    ASSERT_EQ(Trace(schedule, {"--depth", "0,20", "--steps", "2", "--schedule", schedule}), 0)
+        << err();
+    for (const std::string file : {"depth-0.trace", "depth-20.trace", "ids.json"}) {
+      EXPECT_EQ(ReadAll(Path(schedule + "/" + file)), ReadAll(Path("recorded/" + file)))
+          << schedule << ", " << file;
+    }
+  }
+}
+
+TEST_F(TraceCommandTest, E8_AnUnknownScheduleIsAUsageError) {
+  EXPECT_EQ(Trace("a", {"--schedule", "shuffled"}), 64);
+  EXPECT_THAT(err(),
+              HasSubstr("\"shuffled\" is no schedule; the schedules are recorded, reversed"));
+  EXPECT_EQ(Trace("a", {"--depth", "0", "--schedule", "interleaved", "--backend", "null"}), 2);
+  EXPECT_THAT(err(), HasSubstr("cannot run workgroups interleaved"));
+}
+
 TEST_F(TraceCommandTest, SaysWhatDecidesTheDispatchesAndNothingOfTheRun) {
   ASSERT_EQ(
       Trace("a", {"--depth", "4", "--steps", "2", "--kv", "f32", "-t", "3", "--loaders", "5"}), 0);

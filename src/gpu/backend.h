@@ -62,6 +62,12 @@ class BackendCommandBuffer : public BackendObject {
  public:
   virtual Status Dispatch(const BackendDispatch& dispatch) = 0;
   virtual Status Barrier() = 0;
+  // Ends a group as Barrier does. Its workgroups run one at a time, in an order that is a function
+  // of `seed` and of the group's grids and mixes all its dispatches. Only where
+  // DeviceInfo::interleaves.
+  virtual Status Interleave(uint64_t) {
+    return Fail(ErrorCode::kUnsupported, "", "The backend cannot run workgroups interleaved.");
+  }
   // Closes the encoder; afterwards the command buffer may only be committed or destroyed.
   virtual Status EndEncoding() = 0;
 };
@@ -75,9 +81,10 @@ class BackendQueue : public BackendObject {
   virtual Result<std::unique_ptr<BackendCommandBuffer>> Begin() = 0;
   // Takes it over; on failure nothing of it runs.
   virtual Result<Serial> Commit(std::unique_ptr<BackendCommandBuffer> command_buffer) = 0;
-  // Returns when `serial` and all before it have finished. In checked mode it also reports the
-  // first false declaration of access that it found in them (E6), as kInvalidArgument, a code that
-  // it uses for nothing else; they have finished then as well.
+  // Returns when `serial` and all before it have finished. It also reports the first fault of the
+  // program that it found in them: in checked mode a false declaration of access (E6), under a
+  // schedule two dispatches that conflict (E8). Either is kInvalidArgument, a code that it uses for
+  // nothing else; they have finished then as well.
   virtual Status Wait(Serial serial) = 0;
 };
 

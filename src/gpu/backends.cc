@@ -1,5 +1,6 @@
 // The table of backends. A new backend adds one row.
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "gpu/backend.h"
 #include "gpu/cpu/cpu_backend.h"
 #include "gpu/null/null_backend.h"
+#include "gpu/schedule/scheduled_backend.h"
 
 void std::default_delete<assay::gpu::Backend>::operator()(assay::gpu::Backend* backend) const {
   // As its base, since deleting a Backend by std::unique_ptr is what this defines.
@@ -41,7 +43,10 @@ std::vector<std::string> BackendNames() {
 Result<std::unique_ptr<Backend>> MakeBackend(std::string_view name, const BackendOptions& options) {
   std::string known;
   for (const BackendRow& row : kBackends) {
-    if (row.name == name) return row.make(options);
+    if (row.name == name) {
+      ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, row.make(options));
+      return MakeScheduledBackend(std::move(backend), options.schedule);
+    }
     if (!known.empty()) known += ", ";
     known += row.name;
   }

@@ -9,6 +9,7 @@
 #include "assay/gpu.h"
 #include "assay/gpu_graph.h"
 
+#include "gpu/schedule/scheduled_backend.h"
 #include "tests/conformance/executing_backends.h"
 #include "tests/conformance/expect_error.h"
 #include "tests/conformance/spy_backend.h"
@@ -69,14 +70,17 @@ class FaultInjectionTest : public ::testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(EveryCall, FaultInjectionTest,
                          ::testing::Range<size_t>(0, testing::kSpyCalls));
 
-TEST_P(FaultInjectionTest, E2_NothingLeaksAndEncodersBalance) {
-  const auto call = static_cast<SpyCall>(GetParam());
+// Fails each call of the kind in turn, of a device with the spy alone and of one that a schedule
+// stands before.
+void FailEveryCall(SpyCall call, const Schedule& schedule) {
   size_t failures = 0;
   for (size_t n = 1;; ++n) {
     SCOPED_TRACE("call number " + std::to_string(n));
     const auto spy = std::make_shared<Spy>();
     const auto device = testing::MakeDevice(
-        testing::MakeSpyBackend(MakeBackend("cpu", {.threads = 2}).value(), spy));
+        MakeScheduledBackend(
+            testing::MakeSpyBackend(MakeBackend("cpu", {.threads = 2}).value(), spy), schedule)
+            .value());
     spy->FailNth(call, n);
     const Status status = RunProgram(*device);
     const Counters counters = device->counters();
@@ -97,6 +101,14 @@ TEST_P(FaultInjectionTest, E2_NothingLeaksAndEncodersBalance) {
     EXPECT_THAT(RunProgram(*device), assay::testing::Succeeds());
   }
   EXPECT_GT(failures, 0u) << "the program does not make this call";
+}
+
+TEST_P(FaultInjectionTest, E2_NothingLeaksAndEncodersBalance) {
+  FailEveryCall(static_cast<SpyCall>(GetParam()), {});
+}
+
+TEST_P(FaultInjectionTest, E2_E8_NorUnderASchedule) {
+  FailEveryCall(static_cast<SpyCall>(GetParam()), {ScheduleKind::kReversed, 0});
 }
 
 // One session in its three modes, on a plain and on a checked device.

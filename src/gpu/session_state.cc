@@ -212,7 +212,9 @@ Status SessionState::Encode(const gpu::Dispatch& dispatch, const KernelEntry& ke
 }
 
 Status SessionState::IssueBarrier() {
+  // Also where the barrier is dropped: automatic mode would put it ahead of the next dispatch.
   tracker_.Clear();
+  if (++barriers_placed_ == options_.drop_barrier) return {};
   if (Status status = encoder_.Barrier(); !status) {
     return FailEncoding(std::move(status).error());
   }
@@ -239,6 +241,7 @@ void SessionState::Abandon() {
   (void)std::move(encoder_).EndEncoder();
   (void)Retire(recorded_.get());
   ++command_buffer_number_;
+  barriers_placed_ = 0;
   tracker_.Clear();
 }
 
@@ -282,6 +285,7 @@ Status SessionState::Commit() {
   recorded_->serial = *serial;
   in_flight_.push_back(std::move(recorded_));
   ++command_buffer_number_;
+  barriers_placed_ = 0;
   if (spare_records_.empty()) {
     recorded_ = std::make_unique<CommandRecord>();
   } else {

@@ -80,6 +80,7 @@ class SessionState final {
   // By allocation index: the number of the command buffer that last pinned it.
   std::vector<uint64_t> pinned_by_;
   uint64_t command_buffer_number_ = 1;
+  uint64_t barriers_placed_ = 0;  // In the open command buffer, the dropped one included.
   // By kernel id; spares the lookup its lock.
   std::vector<const KernelEntry*> kernels_;
   std::vector<BackendBinding> bindings_;   // Of the dispatch being encoded.

@@ -265,6 +265,34 @@ TEST_F(SessionTest, E12_ARefusedDispatchNamesKernelAndBindingAndChangesNothing) 
   EXPECT_THAT(buffer_.Release(), Succeeds()) << "a refused dispatch must not hold its buffers";
 }
 
+TEST_F(SessionTest, E9_ADroppedBarrierIsNeitherIssuedNorCounted) {
+  for (const BarrierMode mode :
+       {BarrierMode::kManual, BarrierMode::kAutomatic, BarrierMode::kSerial}) {
+    const auto session = device_->CreateSession({.barriers = mode, .drop_barrier = 2}).value();
+    spy_->TakeLog();
+    // In each command buffer anew, also behind one that was abandoned.
+    for (int i = 0; i < 3; ++i) {
+      for (int d = 0; d < 4; ++d) {
+        ASSERT_THAT(session->Dispatch(BumpBytes(0, 64).get()), Succeeds());
+        if (mode == BarrierMode::kManual && d < 3) {
+          ASSERT_THAT(session->Barrier(), Succeeds());
+        }
+      }
+      if (i == 1) {
+        session->Reset();
+        EXPECT_EQ(TakeLog().size(), mode == BarrierMode::kSerial ? 9U : 8U);
+        continue;
+      }
+      ASSERT_THAT(session->Commit(), Succeeds());
+      Log expected = {"begin",   "dispatch bump", "barrier", "dispatch bump", "dispatch bump",
+                      "barrier", "dispatch bump", "end",     "commit"};
+      if (mode == BarrierMode::kSerial) expected.insert(expected.end() - 2, "barrier");
+      EXPECT_EQ(TakeLog(), expected);
+    }
+    EXPECT_EQ(session->counters().barriers, mode == BarrierMode::kSerial ? 9U : 6U);
+  }
+}
+
 TEST_F(SessionTest, E12_BackendFailureSticksUntilReset) {
   const auto session = Open(BarrierMode::kManual);
   ASSERT_THAT(session->Dispatch(BumpBytes(0, 64).get()), Succeeds());

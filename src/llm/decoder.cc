@@ -163,7 +163,8 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
   const uint32_t chunk = std::min(options.prefill_chunk, state->context);
   ASSAY_ASSIGN_OR_RETURN(state->ops, kernels::Ops::Create(from.device));
   ASSAY_ASSIGN_OR_RETURN(state->session,
-                         from.device->CreateSession({.barriers = options.barriers}));
+                         from.device->CreateSession(
+                             {.barriers = options.barriers, .drop_barrier = options.drop_barrier}));
   auto cache = CreateKvCache(*from.device, from.config, options.kv, state->context);
   if (!cache) {
     return Fail(std::move(cache).error().While(

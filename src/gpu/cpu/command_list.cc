@@ -2,12 +2,38 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "gpu/schedule/split_mix.h"
 
 namespace assay::gpu {
 namespace {
 
 // Chunk numbers fit into half of a 64-bit ticket, with room for the claims that come too late.
 constexpr uint32_t kMaxGroupChunks = uint32_t{1} << 30;
+constexpr uint64_t kMaxInterleaved = uint64_t{1} << 26;
+
+// All numbers below `count`, each once, in an order of `random`'s.
+class Scramble {
+ public:
+  Scramble(uint32_t count, SplitMix* random) : count_(count), next_(random->Below(count)) {
+    do {
+      stride_ = 1 + random->Below(count);
+    } while (std::gcd(stride_, count_) != 1);
+  }
+  uint32_t left() const { return static_cast<uint32_t>(count_ - taken_); }
+  uint32_t Take() {
+    ++taken_;
+    return static_cast<uint32_t>(std::exchange(next_, (next_ + stride_) % count_));
+  }
+
+ private:
+  uint64_t count_;
+  uint64_t next_;
+  uint64_t stride_ = 1;
+  uint64_t taken_ = 0;
+};
 
 }  // namespace
 
@@ -28,7 +54,7 @@ void RunWorkgroups(const CpuDispatch& dispatch, const CpuKernelArgs& args, uint3
 bool CommandList::AddDispatch(const CpuDispatch& dispatch, std::span<const CpuBinding> bindings,
                               std::span<const std::byte> constants, uint32_t max_chunks) {
   if (!group_open_) {
-    groups_.push_back({static_cast<uint32_t>(dispatches_.size()), 0, 0});
+    groups_.push_back({.first_dispatch = static_cast<uint32_t>(dispatches_.size())});
     group_open_ = true;
   }
   CpuGroup& group = groups_.back();
@@ -60,8 +86,33 @@ bool CommandList::AddDispatch(const CpuDispatch& dispatch, std::span<const CpuBi
   return true;
 }
 
+bool CommandList::AddInterleavedBarrier(uint64_t seed) {
+  if (!std::exchange(group_open_, false)) return true;
+  CpuGroup& group = groups_.back();
+  SplitMix random(seed);
+  std::vector<Scramble> scrambles;
+  uint64_t left = 0;
+  for (const CpuDispatch& dispatch : DispatchesOf(group)) {
+    scrambles.emplace_back(dispatch.workgroups, &random);
+    left += dispatch.workgroups;
+  }
+  if (left > kMaxInterleaved) return false;
+  group.chunks = 1;
+  group.first_step = steps_.size();
+  for (; left > 0; --left) {
+    // A workgroup drawn from all that are left, so that the dispatches end at about the same time.
+    uint64_t drawn = random.Below(left);
+    uint32_t dispatch = group.first_dispatch;
+    auto scramble = scrambles.begin();
+    for (; drawn >= scramble->left(); ++scramble, ++dispatch) drawn -= scramble->left();
+    steps_.push_back({dispatch, scramble->Take()});
+  }
+  group.end_step = steps_.size();
+  return true;
+}
+
 void CommandList::End() {
-  if (groups_.empty()) groups_.push_back({0, 0, 1});
+  if (groups_.empty()) groups_.push_back({.chunks = 1});
   group_open_ = false;
 }
 
@@ -73,6 +124,7 @@ void CommandList::Clear() {
   binding_pointers_.clear();
   binding_bytes_.clear();
   constants_.clear();
+  steps_.clear();
 }
 
 CpuKernelArgs CommandList::ArgsOf(const CpuDispatch& dispatch, std::span<std::byte> scratch) const {
@@ -89,6 +141,13 @@ void CommandList::RunChunk(const CpuGroup& group, uint32_t chunk,
                            std::span<std::byte> scratch) const {
   const std::span<const CpuDispatch> dispatches = DispatchesOf(group);
   if (dispatches.empty()) return;
+  if (group.first_step != group.end_step) {
+    for (size_t i = group.first_step; i < group.end_step; ++i) {
+      const CpuDispatch& dispatch = dispatches_[steps_[i].dispatch];
+      RunWorkgroups(dispatch, ArgsOf(dispatch, scratch), steps_[i].workgroup, 1);
+    }
+    return;
+  }
   // The last dispatch whose first chunk is not behind `chunk`.
   const CpuDispatch& dispatch =
       *(std::ranges::upper_bound(dispatches, chunk, {}, &CpuDispatch::first_chunk) - 1);

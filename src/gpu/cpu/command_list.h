@@ -50,6 +50,9 @@ struct CpuGroup {
   uint32_t first_dispatch = 0;
   uint32_t dispatch_count = 0;
   uint32_t chunks = 0;
+  // Its one chunk runs these steps of the list in order; none when the two are equal.
+  size_t first_step = 0;
+  size_t end_step = 0;
 };
 
 // Filled by one thread, then run by many without change, then cleared and filled again; its memory
@@ -64,6 +67,9 @@ class CommandList final {
   bool AddDispatch(const CpuDispatch& dispatch, std::span<const CpuBinding> bindings,
                    std::span<const std::byte> constants, uint32_t max_chunks);
   void AddBarrier() { group_open_ = false; }
+  // A barrier behind a group that is to run its workgroups one at a time, in an order that `seed`
+  // fixes. False when the group has too many workgroups for that.
+  bool AddInterleavedBarrier(uint64_t seed);
   // No more dispatches. A list without any gets one empty group, so that there is something to run.
   void End();
   void Clear();
@@ -86,6 +92,11 @@ class CommandList final {
   struct alignas(16) ConstantUnit {
     std::byte bytes[16];
   };
+  // One workgroup of an interleaved group.
+  struct Step {
+    uint32_t dispatch;
+    uint32_t workgroup;
+  };
 
   bool group_open_ = false;
   std::vector<CpuGroup> groups_;
@@ -94,6 +105,7 @@ class CommandList final {
   std::vector<std::byte*> binding_pointers_;  // As kernels see them, beside bindings_.
   std::vector<uint64_t> binding_bytes_;
   std::vector<ConstantUnit> constants_;
+  std::vector<Step> steps_;
 };
 
 }  // namespace assay::gpu

@@ -1,11 +1,14 @@
 #include "gpu/cpu/command_list.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -108,6 +111,73 @@ TEST(CommandList, BindingsAndConstantsArePlacedByDispatch) {
   EXPECT_EQ(args.binding_bytes[1], 24u);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(args.constants) % 16, 0u);
   EXPECT_EQ(std::memcmp(args.constants, AddressOf(&seen).data(), sizeof(Seen*)), 0);
+}
+
+// Writes down the dispatch, by its constants, and the workgroup.
+struct Walk {
+  std::vector<std::pair<uint32_t, uint32_t>> steps;
+};
+struct WalkConstants {
+  Walk* walk;
+  uint32_t dispatch;
+};
+void WalkGroup(const CpuKernelArgs& args, Extent3 group) {
+  WalkConstants constants;
+  std::memcpy(&constants, args.constants, sizeof(constants));
+  constants.walk->steps.emplace_back(constants.dispatch, group.x + 3 * group.y);
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> WalkInterleaved(uint64_t seed) {
+  Walk walk;
+  CommandList list;
+  Seen before;
+  EXPECT_TRUE(list.AddDispatch(Count({1, 1, 1}), {}, AddressOf(&before), 1));
+  list.AddBarrier();
+  const std::array<Extent3, 3> grids = {Extent3{3, 4, 1}, Extent3{1, 1, 1}, Extent3{3, 7, 1}};
+  for (uint32_t i = 0; i < 3; ++i) {
+    CpuDispatch dispatch;
+    dispatch.run = WalkGroup;
+    dispatch.grid = grids[i];
+    const WalkConstants constants{&walk, i};
+    EXPECT_TRUE(list.AddDispatch(dispatch, {}, std::as_bytes(std::span(&constants, 1)), 8));
+  }
+  EXPECT_TRUE(list.AddInterleavedBarrier(seed));
+  list.End();
+  EXPECT_EQ(list.groups().size(), 2u);
+  EXPECT_EQ(list.groups()[1].chunks, 1u);
+  list.RunChunk(list.groups()[1], 0, {});
+  EXPECT_TRUE(before.empty());
+  return walk.steps;
+}
+
+TEST(CommandList, E8_AnInterleavedGroupMixesAllItsWorkgroupsInOneOrder) {
+  const auto steps = WalkInterleaved(1);
+  EXPECT_EQ(steps, WalkInterleaved(1));
+  EXPECT_NE(steps, WalkInterleaved(2));
+  auto sorted = steps;
+  std::ranges::sort(sorted);
+  std::vector<std::pair<uint32_t, uint32_t>> all;
+  for (uint32_t i = 0; i < 12; ++i) all.emplace_back(0, i);
+  all.emplace_back(1, 0);
+  for (uint32_t i = 0; i < 21; ++i) all.emplace_back(2, i);
+  EXPECT_EQ(sorted, all);
+  // Neither dispatch by dispatch nor each of them from its first workgroup to its last.
+  EXPECT_GT(std::ranges::count_if(std::span(steps).subspan(17),
+                                  [](const auto& step) { return step.first == 0; }),
+            0);
+  EXPECT_GT(std::ranges::count_if(std::span(steps).first(17),
+                                  [](const auto& step) { return step.first == 2; }),
+            0);
+  EXPECT_FALSE(std::ranges::is_sorted(steps, [](const auto& a, const auto& b) {
+    return a.first == 2 && b.first == 2 && a.second < b.second;
+  }));
+}
+
+TEST(CommandList, AnInterleavedGroupHoldsABoundedNumberOfWorkgroups) {
+  Seen seen;
+  CommandList list;
+  ASSERT_TRUE(list.AddDispatch(Count({(1u << 26) + 1, 1, 1}), {}, AddressOf(&seen), 2));
+  EXPECT_FALSE(list.AddInterleavedBarrier(1));
 }
 
 TEST(CommandList, AGroupHoldsABoundedNumberOfChunks) {

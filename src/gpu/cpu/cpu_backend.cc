@@ -104,6 +104,12 @@ class CpuCommandBuffer final : public BackendCommandBuffer {
     list_->AddBarrier();
     return {};
   }
+  Status Interleave(uint64_t seed) override {
+    if (list_->AddInterleavedBarrier(seed)) return {};
+    return Fail(
+        ErrorCode::kCommandBuffer, "",
+        "The dispatches since the last barrier have too many workgroups to be interleaved.");
+  }
   Status EndEncoding() override {
     list_->End();
     return {};
@@ -193,6 +199,8 @@ class CpuBackend final : public Backend {
     info.max_constant_bytes = 4096;
     info.max_shared_bytes = kSharedBytes;
     info.host_visible = true;
+    // The access check runs one dispatch after another.
+    info.interleaves = !checked_;
     return info;
   }
 
