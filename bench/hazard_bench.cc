@@ -14,6 +14,8 @@
 #include "assay/hazard.h"
 #include "assay/trace.h"
 
+#include "hazard/mutator.h"
+
 namespace assay::hazard {
 namespace {
 
@@ -103,28 +105,34 @@ class DecodeProgram {
   std::vector<trace::Event> token_;
 };
 
-// The checker alone, events in memory.
-void CheckEvents(benchmark::State& state, Barriers barriers) {
+// Gives `judge` the program, events in memory, and returns its report.
+template <typename Judge>
+auto FeedProgram(benchmark::State& state, DecodeProgram& program, Judge& judge) {
   const auto dispatches = static_cast<uint64_t>(state.range(0));
+  uint64_t line = 1;
+  const auto add = [&](const std::vector<trace::Event>& events) {
+    for (const trace::Event& event : events) {
+      const Status status = judge.Add(event, ++line);
+      if (!status) state.SkipWithError(status.error().ToString().c_str());
+    }
+  };
+  add(program.made());
+  for (uint64_t done = 0; done < dispatches; done += kDispatchesAToken) {
+    program.SetPosition(done / kDispatchesAToken);
+    add(program.token());
+  }
+  return judge.Finish();
+}
+
+// The checker alone.
+void CheckEvents(benchmark::State& state, Barriers barriers) {
   DecodeProgram program(barriers);
   uint64_t checked = 0;
   for (auto _ : state) {
     Options options;
     options.max_listed = 1000;
     Checker checker(options);
-    uint64_t line = 1;
-    const auto add = [&](const std::vector<trace::Event>& events) {
-      for (const trace::Event& event : events) {
-        const Status status = checker.Add(event, ++line);
-        if (!status) state.SkipWithError(status.error().ToString().c_str());
-      }
-    };
-    add(program.made());
-    for (uint64_t done = 0; done < dispatches; done += kDispatchesAToken) {
-      program.SetPosition(done / kDispatchesAToken);
-      add(program.token());
-    }
-    const Report report = checker.Finish();
+    const Report report = FeedProgram(state, program, checker);
     if ((report.hazards() == 0) != (barriers == Barriers::kAll)) {
       state.SkipWithError("the program is not what it should be");
     }
@@ -135,6 +143,19 @@ void CheckEvents(benchmark::State& state, Barriers barriers) {
 
 void CheckCleanEvents(benchmark::State& state) { CheckEvents(state, Barriers::kAll); }
 void CheckRacyEvents(benchmark::State& state) { CheckEvents(state, Barriers::kNone); }
+
+// The mutator alone, in mutants a second.
+void MutateEvents(benchmark::State& state) {
+  DecodeProgram program(Barriers::kAll);
+  uint64_t mutants = 0;
+  for (auto _ : state) {
+    Mutator mutator;
+    const MutationReport report = FeedProgram(state, program, mutator);
+    if (report.survived() != 0) state.SkipWithError("a barrier survived");
+    mutants += report.mutants.size();
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(mutants));
+}
 
 // A whole trace: reading it, its digest, the check.
 void CheckText(benchmark::State& state) {
@@ -209,6 +230,7 @@ void SizesOfTheChecker(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(CheckCleanEvents)->Apply(SizesOfTheChecker);
 BENCHMARK(CheckRacyEvents)->Apply(SizesOfTheChecker);
+BENCHMARK(MutateEvents)->Apply(Sizes);
 BENCHMARK(CheckText)->Apply(Sizes);
 
 }  // namespace

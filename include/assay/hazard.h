@@ -214,6 +214,44 @@ std::string FormatSarif(const Report& report, const Options& options);
 // barriers issued I redundant R least L" and a newline.
 std::string SummaryLine(const Report& report, int exit_status);
 
+// --- Barrier mutation (E9)
+
+// A barrier of a trace, and what leaving out this one alone does to the check.
+struct Mutant {
+  uint64_t line = 0;
+  uint64_t command_buffer = 0;  // From 1.
+  uint64_t barrier = 0;         // From 1 within the command buffer.
+  uint64_t after_dispatch = 0;  // The dispatch ahead of it; 0: none.
+  // A pair of dispatches that only this barrier orders, so that the check finds it when the barrier
+  // is gone: a certain one if there is one, and of those the one that ends first and spans the
+  // fewest dispatches. nullopt: there is none, and the barrier is redundant.
+  std::optional<Finding> pair = {};
+
+  bool killed() const { return pair.has_value(); }
+};
+
+struct MutationReport {
+  std::string name;  // The trace's.
+  int version = 0;
+  // Not empty: the trace has buffers without a place, so nothing else here counts. A sentence.
+  std::string refused;
+  uint64_t command_buffers = 0;
+  uint64_t dispatches = 0;
+  std::vector<Mutant> mutants;  // One a barrier, in order.
+  uint64_t killed = 0;
+  uint64_t killed_possible = 0;  // Of those, by possible pairs only.
+
+  // Owns the kernel names and labels above.
+  std::shared_ptr<const void> names;
+
+  uint64_t survived() const { return mutants.size() - killed; }
+};
+
+// Drops each barrier of a trace in turn, in one pass over the trace. Errors as CheckTrace.
+Result<MutationReport> MutateTrace(const std::string& path);
+// The same for a trace in memory, plain or zstd.
+Result<MutationReport> MutateTraceText(std::string_view text, std::string name);
+
 }  // namespace assay::hazard
 
 #endif  // ASSAY_HAZARD_H_

@@ -1,4 +1,3 @@
-#include <new>
 #include <utility>
 #include <variant>
 
@@ -86,9 +85,7 @@ Status Checker::State::Take(const trace::WaitEvent&) {
 }
 
 Status Checker::State::Take(const trace::RefusedEvent& event) {
-  report.refused += fmt::format(
-      "{}{} {}", report.refused.empty() ? "The trace has buffers without a place (" : ", ",
-      event.count, trace::RefusalName(event.reason));
+  refusals.Add(event);
   return {};
 }
 
@@ -136,50 +133,25 @@ Report Checker::Finish() {
   Report& report = state_->report;
   report.barriers.least = state_->order.least_barriers();
   state_->sink.Finish();
-  if (report.refused.empty()) return std::move(report);
-  // What was found among buffers that are not known for certain must not be taken for a result.
   Report refused;
-  refused.refused = report.refused + "); it proves nothing.";
+  refused.refused = state_->refusals.Finish();
+  if (refused.refused.empty()) return std::move(report);
+  // What was found among buffers that are not known for certain must not be taken for a result.
   refused.command_buffers = report.command_buffers;
   refused.dispatches = report.dispatches;
   refused.barriers.issued = report.barriers.issued;
   return refused;
 }
 
-namespace {
-
-Result<Report> CheckReader(trace::TraceReader& reader, const Options& options) {
-  Checker checker(options);
-  for (;;) {
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<trace::Event> event, reader.Next());
-    if (!event) break;
-    ASSAY_TRY_WHILE(checker.Add(*event, reader.line_number()),
-                    fmt::format("checking \"{}\"", reader.name()));
-  }
-  Report report = checker.Finish();
-  report.name = reader.name();
-  report.version = reader.version();
-  return report;
-}
-
-// The library throws nothing across its border.
-template <typename Open>
-Result<Report> CheckOpened(const std::string& name, const Options& options, Open&& open) try {
-  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<trace::TraceReader> reader, open());
-  return CheckReader(*reader, options);
-} catch (const std::bad_alloc&) {
-  return Fail(ErrorCode::kAllocation, name,
-              fmt::format("There is not enough memory to check \"{}\".", name));
-}
-
-}  // namespace
-
 Result<Report> CheckTrace(const std::string& path, const Options& options) {
-  return CheckOpened(path, options, [&] { return trace::TraceReader::Open(path); });
+  Checker checker(options);
+  return JudgeTrace(path, "checking", checker, [&] { return trace::TraceReader::Open(path); });
 }
 
 Result<Report> CheckTraceText(std::string_view text, std::string name, const Options& options) {
-  return CheckOpened(name, options, [&] { return trace::TraceReader::FromMemory(text, name); });
+  Checker checker(options);
+  return JudgeTrace(name, "checking", checker,
+                    [&] { return trace::TraceReader::FromMemory(text, name); });
 }
 
 int ExitStatus(const Report& report, const Options& options) {

@@ -19,6 +19,7 @@
 #include "hazard/dispatch_log.h"
 #include "hazard/finding_sink.h"
 #include "hazard/group_planner.h"
+#include "hazard/judge_trace.h"
 #include "hazard/name_pool.h"
 #include "hazard/order_tracker.h"
 #include "hazard/piece.h"
@@ -85,6 +86,7 @@ struct Checker::State {
   Error Malformed(std::string_view message) const;
 
   Report report;
+  RefusalSentence refusals;
   BufferTable buffers;
   OrderTracker order;
   DispatchLog log;
