@@ -5,6 +5,8 @@
 #include "cli/compare_command.h"
 #include "cli/counts_command.h"
 #include "cli/gguf_command.h"
+#include "cli/mutate_command.h"
+#include "cli/perturb_command.h"
 #include "cli/prove_command.h"
 #include "cli/run_command.h"
 #include "cli/scan_command.h"
@@ -24,6 +26,8 @@ std::span<const CommandEntry> Commands() {
       {"prove", &MakeProveCommand},
       {"check", &MakeCheckCommand},
       {"counts", &MakeCountsCommand},
+      {"perturb", &MakePerturbCommand},
+      {"mutate", &MakeMutateCommand},
       {"show", &MakeShowCommand},
       {"seal", &MakeSealCommand},
       {"scan", &MakeScanCommand},
