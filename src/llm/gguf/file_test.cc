@@ -243,11 +243,14 @@ TEST(GgufFile, ReadTensorCopiesFromDiskAndFromMemory) {
       ASSERT_TRUE(file->ReadTensor(tensor, copy).has_value());
       EXPECT_TRUE(std::ranges::equal(copy, file->TensorBytes(tensor)));
     }
-    std::vector<std::byte> small(11);
-    const Status status = file->ReadTensor(file->tensors()[0], small);
+    std::vector<std::byte> part(8);
+    ASSERT_TRUE(file->ReadTensor(file->tensors()[0], part, 4).has_value());
+    EXPECT_TRUE(std::ranges::equal(part, file->TensorBytes(file->tensors()[0]).subspan(4)));
+    const Status status = file->ReadTensor(file->tensors()[0], part, 5);
+    ASSERT_FALSE(status.has_value());
     EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
-    EXPECT_THAT(status.error().message(), HasSubstr("has 12 bytes; the memory to read it into has "
-                                                    "11"));
+    EXPECT_THAT(status.error().message(),
+                HasSubstr("has 12 bytes; 8 from byte 5 on are not in it"));
   }
 }
 
