@@ -281,7 +281,7 @@ TEST_F(DecoderTest, ARefusedFeedLeavesTheStateAsItWas) {
   const std::vector<TokenId> unknown = {1, vocabulary};
   const std::vector<TokenId> negative = {-1};
   ExpectRefused(decoder->Feed({}), {"no ids"});
-  ExpectRefused(decoder->Feed(unknown), {std::to_string(vocabulary), "index 1"});
+  ExpectRefused(decoder->Feed(unknown), {std::to_string(vocabulary), "number 2"});
   ExpectRefused(decoder->Feed(negative), {"-1"});
   ExpectRefused(decoder->Feed(std::span(ids).first(7)), {"17", "16"});
 
