@@ -134,4 +134,17 @@ void SmallReaderOfALargeProduct(Stage& stage) {
   stage.Output(last);
 }
 
+void Smoke(Stage& stage) {
+  constexpr uint32_t kCount = 4096;
+  const Matrix a = stage.Input("a", 1, kCount);
+  const Matrix b = stage.Input("b", 1, kCount);
+  const Matrix c = stage.Input("c", 1, kCount);
+  const Matrix tmp = stage.Room("tmp", 1, kCount);
+  const Matrix out = stage.Room("out", 1, kCount);
+  stage.Add(a, b, tmp);
+  stage.Fence();
+  stage.Mul(tmp, c, out);
+  stage.Output(out);
+}
+
 }  // namespace assay::faults

@@ -32,6 +32,8 @@ void ChainOfFour(Stage& stage);
 
 // Kind 10. A product of many rows, and behind fence 1 a reader of its last row alone.
 void SmallReaderOfALargeProduct(Stage& stage);
+// The same in the sizes of requirement E7: out = (a + b) * c over 4,096 values.
+void Smoke(Stage& stage);
 
 }  // namespace assay::faults
 
