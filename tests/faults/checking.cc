@@ -36,6 +36,21 @@ std::string Check(std::string_view trace, std::string name) {
   return report ? Describe(*report) : report.error().ToString();
 }
 
+// The trace of what `program` does on a recording device.
+Result<std::string> Record(const Program& program, const Around& around) {
+  std::string text;
+  ASSAY_ASSIGN_OR_RETURN(const auto writer, trace::TraceWriter::CreateInMemory(&text, {}));
+  {
+    ASSAY_ASSIGN_OR_RETURN(auto backend, gpu::MakeBackend("null"));
+    backend = record::MakeRecordingBackend(std::move(backend), writer.get());
+    if (around) backend = around(std::move(backend));
+    ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(std::move(backend)));
+    ASSAY_TRY(program(*device));
+  }
+  ASSAY_TRY(writer->Close());
+  return text;
+}
+
 }  // namespace
 
 std::string Describe(const hazard::Report& report) {
@@ -58,20 +73,20 @@ std::string CheckGolden(std::string_view name) {
 }
 
 std::string CheckProgram(const Program& program, const Around& around) {
-  std::string text;
-  const auto record = [&]() -> Status {
-    ASSAY_ASSIGN_OR_RETURN(const auto writer, trace::TraceWriter::CreateInMemory(&text, {}));
-    {
-      ASSAY_ASSIGN_OR_RETURN(auto backend, gpu::MakeBackend("null"));
-      backend = record::MakeRecordingBackend(std::move(backend), writer.get());
-      if (around) backend = around(std::move(backend));
-      ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(std::move(backend)));
-      ASSAY_TRY(program(*device));
-    }
-    return writer->Close();
-  };
-  if (const Status status = record(); !status) return status.error().ToString();
-  return Check(text, "program");
+  const auto trace = Record(program, around);
+  return trace ? Check(*trace, "program") : trace.error().ToString();
+}
+
+std::string MutateProgram(const Program& program, size_t shown, const Around& around) {
+  const auto trace = Record(program, around);
+  if (!trace) return trace.error().ToString();
+  const auto report = hazard::MutateTraceText(*trace, "program");
+  if (!report) return report.error().ToString();
+  if (report->killed == 0) return report->refused;
+  const auto& mutants = report->mutants;
+  const bool killed = shown <= mutants.size() && mutants[shown - 1].killed();
+  return fmt::format("{} of {} killed; {}: {}", report->killed, mutants.size(), shown,
+                     killed ? TextOf(*mutants[shown - 1].pair) : "survived");
 }
 
 std::string Describe(const Status& status, std::string_view part) {

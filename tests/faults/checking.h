@@ -29,6 +29,11 @@ using Program = std::function<Status(gpu::Device& device)>;
 using Around = std::function<std::unique_ptr<gpu::Backend>(std::unique_ptr<gpu::Backend> recorder)>;
 std::string CheckProgram(const Program& program, const Around& around = nullptr);
 
+// Records the same and drops each of its barriers in turn: "2 of 3 killed; 2: raw 1:2 add -> ...",
+// with the pair that kills the mutant without barrier `shown` (from 1, over the whole trace). ""
+// when all mutants survive.
+std::string MutateProgram(const Program& program, size_t shown, const Around& around = nullptr);
+
 // "" for success; "CODE SUBJECT: PART" for an error whose text has `part`; else all of its text.
 std::string Describe(const Status& status, std::string_view part);
 

@@ -100,6 +100,10 @@ struct OrderingCase {
   bool smuggled = false;
   // Of `pairs`, the one that Wait names under a schedule: the lowest bindings come first.
   size_t reported = 0;
+  // Which barrier of the whole program fence `lost.first` is, and how many it has; 0: the order
+  // that is lost is not a barrier's.
+  size_t barrier = 1;
+  size_t barriers = 1;
 };
 
 std::vector<Pair> WritePairs() {
@@ -121,20 +125,24 @@ std::vector<OrderingCase> OrderingCases() {
        .lost = {2, 2},
        .pairs = steps,
        .other_bits = "reversed late-writes",
-       .reported = 1},
+       .reported = 1,
+       .barrier = 2,
+       .barriers = 3},
       {.kind = 1,
        .name = "the end of a command buffer between two steps",
        .program = TwoStepsApart,
        .lost = {2, 2},
        .pairs = steps,
        .other_bits = "reversed late-writes",
-       .reported = 1},
+       .reported = 1,
+       .barrier = 0},
       {.kind = 2,
        .name = "residual, then norm",
        .program = ResidualThenNorm,
        .lost = {1, 1},
        .pairs = {{"raw", 1, "matmul_add.f32", 2, "rms_norm_plain.f32", "x"}},
-       .other_bits = "reversed late-writes"},
+       .other_bits = "reversed late-writes",
+       .barriers = 2},
       {.kind = 3,
        .name = "a value overwritten in place",
        .program = OverwriteAfterRead,
@@ -146,7 +154,8 @@ std::vector<OrderingCase> OrderingCases() {
        .program = WritesInARow,
        .lost = kAllLost,
        .pairs = WritePairs(),
-       .other_bits = "reversed"},
+       .other_bits = "reversed",
+       .barriers = 63},
       {.kind = 5,
        .name = "a producer that the tracker does not see",
        .program = ReaderOfAHiddenProducer,
@@ -160,19 +169,24 @@ std::vector<OrderingCase> OrderingCases() {
        .program = ChainOfFour,
        .lost = {1, 3},
        .pairs = {x1, x2, x3},
-       .other_bits = "reversed late-writes"},
+       .other_bits = "reversed late-writes",
+       .barriers = 3},
       {.kind = 6,
        .name = "two edges of a chain, the first one mended",
        .program = ChainOfFour,
        .lost = {2, 3},
        .pairs = {x2, x3},
-       .other_bits = "reversed late-writes"},
+       .other_bits = "reversed late-writes",
+       .barrier = 2,
+       .barriers = 3},
       {.kind = 6,
        .name = "the last edge of a chain, the others mended",
        .program = ChainOfFour,
        .lost = {3, 3},
        .pairs = {x3},
-       .other_bits = "reversed late-writes"},
+       .other_bits = "reversed late-writes",
+       .barrier = 3,
+       .barriers = 3},
       {.kind = 10,
        .name = "a small reader of a large product",
        .program = SmallReaderOfALargeProduct,
@@ -225,6 +239,23 @@ Twin ScheduleTwin(const OrderingCase& tested) {
                             tested.smuggled ? Smuggle : Around(), run, report);
       },
       ScheduleFinding(reported, tested.other_bits));
+}
+
+// --- By mutation
+
+// The mutants of the program with its fences, against those of the program with two barriers at
+// each fence, either of which can go.
+Twin MutationTwin(const OrderingCase& tested) {
+  return MakeTwin(
+      tested.kind, Catcher::kMutation, tested.name,
+      [tested](bool single) {
+        const auto run = [&](gpu::Device& device) {
+          return RunOn(device, tested, single ? kNothingLost : Lost{.barriers = 2});
+        };
+        return MutateProgram(run, tested.barrier, tested.smuggled ? Smuggle : Around());
+      },
+      fmt::format("{0} of {0} killed; {1}: {2}", tested.barriers, tested.barrier,
+                  FindingOf(tested.pairs[0])));
 }
 
 // --- Kind 7: a list of barriers of a fixed size
@@ -295,6 +326,19 @@ std::string ScheduleChain(int round, bool overflow) {
   return expected ? std::string(kOverflow) : said;
 }
 
+std::string MutateChain(int round, bool single) {
+  const uint64_t size = kListSizes[static_cast<size_t>(round) % kListSizes.size()];
+  const auto run = [&](gpu::Device& device) -> Status {
+    const Lost lost = single ? kNothingLost : Lost{.barriers = 2};
+    ASSAY_ASSIGN_OR_RETURN(const auto stage, EncodeChain(device, size, lost));
+    return stage->Finish();
+  };
+  const std::string said = MutateProgram(run, size + 1);
+  const bool expected = said == fmt::format("{0} of {0} killed; {0}: {1}", size + 1,
+                                            FindingOf(OverflowPair("raw", size)));
+  return expected ? std::string(kOverflow) : said;
+}
+
 Twin ChainTwin(Catcher catcher, std::string (*run)(int round, bool overflow)) {
   return {.kind = 7,
           .catcher = catcher,
@@ -314,11 +358,13 @@ std::vector<Twin> OrderingTwins() {
         [tested](bool faulty) { return CheckCase(tested, faulty ? tested.lost : kNothingLost); },
         FindingsOf(tested.pairs)));
     twins.push_back(ScheduleTwin(tested));
+    if (tested.barrier > 0) twins.push_back(MutationTwin(tested));
   }
   twins.push_back(GoldenTwin(1, "a trace: two command buffers merged", "merged",
                              "raw 1:1 add_f32 -> 1:2 mul_f32 tmp[0,64)"));
   twins.push_back(ChainTwin(Catcher::kHazardCheck, CheckChain));
   twins.push_back(ChainTwin(Catcher::kSchedule, ScheduleChain));
+  twins.push_back(ChainTwin(Catcher::kMutation, MutateChain));
   return twins;
 }
 

@@ -102,7 +102,8 @@ void Stage::MatMul(const Matrix& weights, const Matrix& x, const Matrix& out,
 }
 
 void Stage::Fence() {
-  if (!lost_.Has(++fences_)) Note(session_->Barrier());
+  if (lost_.Has(++fences_)) return;
+  for (int i = 0; i < lost_.barriers; ++i) Note(session_->Barrier());
 }
 
 void Stage::Split() {

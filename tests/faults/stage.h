@@ -20,6 +20,8 @@ namespace assay::faults {
 struct Lost {
   uint64_t first = 1;
   uint64_t last = 0;
+  // How many barriers stand at each of the others.
+  int barriers = 1;
   bool Has(uint64_t fence) const { return first <= fence && fence <= last; }
 };
 inline constexpr Lost kNothingLost = {};
