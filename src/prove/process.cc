@@ -113,14 +113,13 @@ bool WaitFor(pid_t leader, const Descriptor& handle, std::chrono::milliseconds h
          info.si_pid == leader;
 }
 
-// Asks the group to end, and makes it.
-void EndGroup(pid_t leader, const Descriptor& handle) {
+// Asks the group to end, and gives it time to.
+void AskToEnd(pid_t leader, const Descriptor& handle) {
   ::kill(-leader, SIGTERM);
   const auto until = std::chrono::steady_clock::now() + kGrace;
   while (std::chrono::steady_clock::now() < until) {
-    if (WaitFor(leader, handle, kPoll)) break;
+    if (WaitFor(leader, handle, kPoll)) return;
   }
-  ::kill(-leader, SIGKILL);
 }
 
 }  // namespace
@@ -164,10 +163,10 @@ Result<ProcessResult> RunProcess(const std::vector<std::string>& words,
     result.timed_out =
         options.time_limit && std::chrono::steady_clock::now() - began >= *options.time_limit;
     if (!stopped && !result.timed_out) continue;
-    EndGroup(leader, handle);
+    AskToEnd(leader, handle);
     break;
   }
-  // Programs that it left behind in its group would write into folders that are about to go.
+  // What is left of the group would write into folders that are about to go.
   ::kill(-leader, SIGKILL);
   int status = 0;
   while (::waitpid(leader, &status, 0) < 0 && errno == EINTR) {
