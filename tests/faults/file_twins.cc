@@ -191,8 +191,8 @@ constexpr FileCase kCases[] = {
     {"no heads", Heads, "between 1 and 1024", Depth::kConfig},
     {"a type too few for the tokens", TokenTypes, "tokenizer.ggml.token_type has ",
      Depth::kTokenizer},
-    {"a merge that points nowhere", Merges, "of tokenizer.ggml.merges (\"a zz\") needs token \"zz\"",
-     Depth::kTokenizer},
+    {"a merge that points nowhere", Merges,
+     "of tokenizer.ggml.merges (\"a zz\") needs token \"zz\"", Depth::kTokenizer},
     {"a row too few for the tokens", EmbeddingRows, "token_embd.weight", Depth::kModel},
 };
 
