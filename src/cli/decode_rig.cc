@@ -51,6 +51,20 @@ Result<uint64_t> Decode(const Context& context, const EngineFlags& flags, const 
 
 }  // namespace
 
+std::vector<Flag> DecodePlanFlags(std::vector<int64_t>* depths, int64_t* steps) {
+  const std::string group = "decode";
+  return {{.names = "--depth",
+           .value = IntegerListValue{depths, 0, INT32_MAX},
+           .placeholder = "N,...",
+           .help = "Tokens of a fixed prompt ahead of the first step.",
+           .group = group},
+          {.names = "-n,--steps",
+           .value = IntegerValue{steps, 1, INT32_MAX},
+           .placeholder = "N",
+           .help = "Decode steps at each depth.",
+           .group = group}};
+}
+
 class DecodeRig::ChosenOrder final : public gpu::Arranger {
  public:
   gpu::Arrangement Choose(const gpu::Group& group) override { return choose_(group); }

@@ -30,6 +30,9 @@ struct DecodePlan {
   uint64_t drop_barrier = 0;  // Of every pass, from 1; 0: none.
 };
 
+// --depth and --steps, which write into the targets.
+std::vector<Flag> DecodePlanFlags(std::vector<int64_t>* depths, int64_t* steps);
+
 // What a step leaves: the logits and the id that the device took from them.
 struct StepResult {
   std::vector<float> logits;

@@ -70,7 +70,6 @@ class MutateCommand final : public Command {
 };
 
 CommandSpec MutateCommand::Describe() {
-  const std::string decode = "decode";
   CommandSpec spec{
       .name = "mutate",
       .summary = "Leaves out each barrier in turn and says whether anything notices.",
@@ -100,16 +99,7 @@ CommandSpec MutateCommand::Describe() {
   };
   const auto add = [&](Flag flag) { spec.flags.push_back(std::move(flag)); };
   add(engine_.ThreadsFlag());
-  add({.names = "--depth",
-       .value = IntegerListValue{&depths_, 0, INT32_MAX},
-       .placeholder = "N,...",
-       .help = "Tokens of a fixed prompt ahead of the first step.",
-       .group = decode});
-  add({.names = "-n,--steps",
-       .value = IntegerValue{&steps_, 1, INT32_MAX},
-       .placeholder = "N",
-       .help = "Decode steps at each depth.",
-       .group = decode});
+  for (Flag& flag : DecodePlanFlags(&depths_, &steps_)) add(std::move(flag));
   add({.names = "--survivors",
        .value = SwitchValue{&survivors_},
        .help =

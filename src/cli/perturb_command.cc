@@ -57,7 +57,6 @@ class PerturbCommand final : public Command {
 };
 
 CommandSpec PerturbCommand::Describe() {
-  const std::string decode = "decode";
   CommandSpec spec{
       .name = "perturb",
       .summary = "Decodes under adversarial schedules and compares the logits' bits.",
@@ -89,16 +88,7 @@ CommandSpec PerturbCommand::Describe() {
                "or interleaved[:SEED]. May be given again.",
        .show_default = false,
        .group = "order"});
-  add({.names = "--depth",
-       .value = IntegerListValue{&depths_, 0, INT32_MAX},
-       .placeholder = "N,...",
-       .help = "Tokens of a fixed prompt ahead of the first step.",
-       .group = decode});
-  add({.names = "-n,--steps",
-       .value = IntegerValue{&steps_, 1, INT32_MAX},
-       .placeholder = "N",
-       .help = "Decode steps at each depth.",
-       .group = decode});
+  for (Flag& flag : DecodePlanFlags(&depths_, &steps_)) add(std::move(flag));
   add({.names = "--json",
        .value = SwitchValue{&json_},
        .help = "Prints one JSON object instead of text."});
