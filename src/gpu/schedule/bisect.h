@@ -2,10 +2,10 @@
 #ifndef ASSAY_GPU_SCHEDULE_BISECT_H_
 #define ASSAY_GPU_SCHEDULE_BISECT_H_
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "assay/base.h"
@@ -18,7 +18,10 @@ namespace assay::gpu {
 struct GroupPlace {
   uint64_t command_buffer = 0;
   uint32_t number = 0;
-  auto operator<=>(const GroupPlace&) const = default;
+  bool operator==(const GroupPlace&) const = default;
+  bool operator<(const GroupPlace& other) const {
+    return std::tie(command_buffer, number) < std::tie(other.command_buffer, other.number);
+  }
 };
 
 struct ArrangedGroup {
