@@ -22,7 +22,11 @@ namespace {
 
 using assay::testing::FailsWith;
 
-constexpr DeviceInfo kInterleaving = {.backend = "", .name = "", .interleaves = true};
+DeviceInfo Interleaving() {
+  DeviceInfo info;
+  info.interleaves = true;
+  return info;
+}
 
 // --- The words
 
@@ -98,7 +102,7 @@ TEST(Schedule, E8_EveryOrderIsAPermutationThatTheSeedFixes) {
   EXPECT_TRUE(rc::check([] {
     const RandomGroup random;
     const Group group = random.group(*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 9));
-    for (const Schedule& schedule : FixedSchedules(kInterleaving)) {
+    for (const Schedule& schedule : FixedSchedules(Interleaving())) {
       const Arrangement arrangement = Arrange(schedule, group);
       std::vector<uint32_t> sorted = arrangement.order;
       std::ranges::sort(sorted);
