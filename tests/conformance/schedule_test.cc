@@ -247,7 +247,8 @@ TEST_P(ScheduleTest, E8_OnlyCertainConflictsAreErrors) {
       MakeDevice(GetParam(), {.threads = 1, .schedule = {ScheduleKind::kReversed, 0}});
   const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();
   const Buffer x = MakeBuffer(*device, 256, "x");
-  const auto run = [&](bool first_exact, bool second_exact, BufferView first, BufferView second) {
+  const auto run = [&](bool first_exact, bool second_exact, const BufferView& first,
+                       const BufferView& second) {
     TestDispatch one = Bump(*device, first);
     one.bindings()[0].exact = first_exact;
     TestDispatch two = Bump(*device, second);
