@@ -10,6 +10,7 @@
 #include "assay/record.h"
 #include "assay/trace.h"
 
+#include "base/text.h"
 #include "cli/engine_flags.h"
 #include "gpu/backend.h"
 
@@ -209,10 +210,9 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
     std::unique_ptr<llm::Model> model;
     for (int64_t repetition = 0; repetition < repetitions_; ++repetition) {
       ASSAY_TRY(CheckCancelled(context));
-      const auto progress = context.StartProgress("loading weights");
       model.reset();
       const Clock::time_point start = Clock::now();
-      ASSAY_ASSIGN_OR_RETURN(model, llm::Model::Load(device.get(), file, engine_.load_options()));
+      ASSAY_ASSIGN_OR_RETURN(model, LoadModel(context, engine_, device.get(), file));
       load.values.push_back(Seconds(Clock::now() - start));
     }
     rows_.push_back(std::move(load));
@@ -222,9 +222,9 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
 }
 
 void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
-  context.Print(fmt::format("{}, {} bytes, backend {}, kv {}, barriers {}{}\n", file.name(),
-                            file.size_bytes(), engine_.backend, engine_.kv, engine_.barriers,
-                            engine_.checked ? ", checked" : ""));
+  context.Print(fmt::format("{}, {} bytes, backend {}, kv {}, barriers {}{}\n",
+                            Printable(file.name()), file.size_bytes(), engine_.backend, engine_.kv,
+                            engine_.barriers, engine_.checked ? ", checked" : ""));
   context.Print(fmt::format("{:>7}  {:<8} {:>6} {:>6} {:>10} {:>10} {:>10}\n", "threads", "what",
                             "tokens", "depth", "median", "lowest", "highest"));
   for (const Row& row : rows_) {

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/runner.h"
+#include "support/temp_folder.h"
 #include "support/tiny_model.h"
 
 namespace assay::cli {
@@ -18,15 +19,9 @@ using ::testing::HasSubstr;
 class BenchCommandTest : public ::testing::Test {
  protected:
   BenchCommandTest() {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("assay_bench_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
     model_ = (folder_ / "model.gguf").string();
     std::ofstream(model_, std::ios::binary) << testing::MakeTinyModel({}).Build();
   }
-  ~BenchCommandTest() override { std::filesystem::remove_all(folder_); }
-
   int Bench(const std::vector<std::string>& words) {
     std::vector<std::string> all = {"bench", "-m", model_};
     all.insert(all.end(), words.begin(), words.end());
@@ -37,7 +32,8 @@ class BenchCommandTest : public ::testing::Test {
   const std::string& out() const { return out_->text(); }
   const std::string& err() const { return err_->text(); }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
   std::string model_;
   std::unique_ptr<StringOutput> out_, err_;
 };

@@ -70,6 +70,7 @@ CommandSpec CheckCommand::Describe() {
       .exit_meanings = {{0, "No hazards."},
                         {1, "At least one hazard."},
                         {2, "The trace is refused or cannot be read."}},
+      .quiet_help = "Prints nothing but errors; the exit status says the verdict.",
   };
 }
 
@@ -91,6 +92,7 @@ Result<int> CheckCommand::Run(Context& context) {
     report.refused = checked.error().ToString();
   }
   if (!report.refused.empty()) context.PrintError(report.refused);
+  if (context.quiet() && !json_ && !sarif_) return hazard::ExitStatus(report, options);
   context.Print(json_    ? hazard::FormatJson(report, options)
                 : sarif_ ? hazard::FormatSarif(report, options)
                          : hazard::FormatText(report, options));

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/runner.h"
+#include "support/temp_folder.h"
 #include "support/tiny_model.h"
 
 namespace assay::cli {
@@ -17,15 +18,10 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Golden(const std::string& name) {
   return std::string(ASSAY_SOURCE_DIR) + "/tests/golden/hazard/" + name;
-}
-
-// A place of this process's own.
-std::filesystem::path Scratch(const std::string& name) {
-  return std::filesystem::path(::testing::TempDir()) /
-         ("assay_check_" + name + "_" + std::to_string(::getpid()));
 }
 
 class CheckCommandTest : public ::testing::Test {
@@ -72,6 +68,21 @@ TEST_F(CheckCommandTest, RefusedAndUnreadableTracesAre2) {
             false);
 }
 
+TEST_F(CheckCommandTest, AFileThatIsNoTraceHasNoVersion) {
+  const TempFolder temp;
+  const std::string path = (temp.path() / "empty.trace").string();
+  ASSERT_TRUE(WriteFile(path, "").has_value());
+  EXPECT_EQ(Run({path}), 2);
+  EXPECT_THAT(out(), Not(HasSubstr("version")));
+}
+
+TEST_F(CheckCommandTest, QuietSaysItAllByTheStatus) {
+  EXPECT_EQ(Run({Golden("raw.trace"), "-q"}), 1);
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(Run({Golden("raw.trace"), "-q", "--json"}), 1);
+  EXPECT_EQ(nlohmann::json::parse(out())["status"], 1);
+}
+
 TEST_F(CheckCommandTest, StrictCountsPossibleFindings) {
   EXPECT_EQ(Run({Golden("possible.trace")}), 0);
   EXPECT_EQ(Run({Golden("possible.trace"), "--strict"}), 1);
@@ -80,7 +91,8 @@ TEST_F(CheckCommandTest, StrictCountsPossibleFindings) {
 TEST_F(CheckCommandTest, SuppressionFileNamesFingerprints) {
   EXPECT_EQ(Run({Golden("raw.trace"), "--json"}), 1);
   const std::string fingerprint = nlohmann::json::parse(out())["findings"][0]["fingerprint"];
-  const std::string path = Scratch("suppressions").string();
+  const TempFolder temp;
+  const std::string path = (temp.path() / "suppressions").string();
   ASSERT_TRUE(WriteFile(path, fingerprint + "  # known\n").has_value());
   EXPECT_EQ(Run({Golden("raw.trace"), "--suppress", path}), 0);
   EXPECT_THAT(out(), HasSubstr("suppressed raw " + fingerprint));
@@ -102,9 +114,8 @@ TEST_F(CheckCommandTest, MaxFindingsLimitsTheList) {
 // The engine's own decode: no hazards, and no barrier more than the recorded order needs. One after
 // every dispatch needs no more than that either.
 TEST_F(CheckCommandTest, H2_TheDecodeIssuesTheFewestBarriers) {
-  const std::filesystem::path folder = Scratch("decode");
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const TempFolder temp;
+  const std::filesystem::path& folder = temp.path();
   const std::string model = (folder / "model.gguf").string();
   testing::TinyModelOptions tiny;
   tiny.experts = 4;
@@ -132,7 +143,6 @@ TEST_F(CheckCommandTest, H2_TheDecodeIssuesTheFewestBarriers) {
       EXPECT_EQ(barriers["redundant"], 0U) << mode;
     }
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(CheckCommandTest, JsonAndSarifAreWhole) {

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/temp_folder.h"
+
 namespace assay::cli {
 namespace {
 
@@ -49,9 +51,8 @@ TEST(ColdProcess, G5_LogitsHaveTheSameBits) {
 }
 
 TEST(ColdProcess, T2_TracesHaveTheSameBytes) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("assay_cold_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
+  const TempFolder temp;
+  const std::filesystem::path& folder = temp.path();
   const auto record = [&](const std::string& name, const std::string& flags) {
     RunAssay("trace -q --depth 0,40 --steps 3 " + flags + " -o '" + (folder / name).string() + "'");
   };
@@ -64,7 +65,6 @@ TEST(ColdProcess, T2_TracesHaveTheSameBytes) {
     EXPECT_EQ(ReadAll(folder / "b" / file), first) << file;
     EXPECT_EQ(ReadAll(folder / "c" / file), first) << file;
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ class CompareCommand final : public Command {
         .summary = "Says whether two traces, or two folders of evidence, are the same.",
         .description =
             "Two traces are identical when both are whole, of version 2, without refused buffers, "
-            "and the same bytes: that is a proof. Anything else is said with its reason: the same "
+            "and the same bytes: that is a proof. Equal traces of version 1 are identical as well, "
+            "with "
+            "a note on why that proves less. Anything else is said with its reason: the same "
             "but for the numbers of buffers, different (with the first difference and the count of "
             "all), or refused.\n\n"
             "Two folders written by `assay trace` are the same when every trace in them and all "
@@ -38,7 +40,7 @@ class CompareCommand final : public Command {
         .examples = {{"assay compare before.trace after.trace", "Two traces."},
                      {"assay compare out/first out/second && echo same",
                       "Two recordings, used in a script."}},
-        .exit_meanings = {{kExitOk, "Identical."},
+        .exit_meanings = {{kExitOk, "Identical: a proof, for traces of version 2."},
                           {kExitDifferent, "Different."},
                           {kExitFailed, "Refused or unreadable: nothing can be said."},
                           {kExitRenumbered, "The same but for the numbers of buffers: no proof."}},
@@ -82,15 +84,25 @@ class CompareCommand final : public Command {
 
   Outcome CompareFiles(const compare::Options& options) const {
     compare::Report report = compare::CompareTraces(a_, b_, options);
+    const std::string reason = report.reason;
+    // Standard error says it; a program gets all in one object.
+    if (!json_) report.reason.clear();
     return {.verdict = report.verdict,
-            .reason = report.reason,
+            .reason = reason,
             .text = json_ ? compare::FormatJson(report) : compare::FormatText(report)};
   }
 
   Outcome CompareFolders(const compare::Options& options) const {
-    const prove::EvidenceReport report = prove::CompareEvidence(a_, b_, options);
+    prove::EvidenceReport report = prove::CompareEvidence(a_, b_, options);
+    const std::string reason = report.reason;
+    if (!json_) {
+      report.reason.clear();
+      for (auto& depth : report.depths) {
+        if (depth.report) depth.report->reason.clear();
+      }
+    }
     return {.verdict = report.verdict,
-            .reason = report.reason,
+            .reason = reason,
             .text = json_ ? prove::FormatEvidenceJson(report) : prove::FormatEvidenceText(report)};
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 #include "base/hash.h"
 #include "cli/embedded_model.h"
@@ -12,6 +14,8 @@ namespace {
 
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxContext = 1 << 24;
+
+uint64_t ToMib(uint64_t bytes) { return bytes >> 20; }
 
 }  // namespace
 
@@ -124,10 +128,46 @@ Result<std::shared_ptr<const gguf::File>> OpenModel(const EngineFlags& flags) {
   return gguf::File::FromMemory(EmbeddedModel(), std::string(kEmbeddedModelName));
 }
 
-Result<std::string> ModelDigest(const EngineFlags& flags) {
-  if (!flags.model_given) return HexDigest(EmbeddedModel());
-  ASSAY_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(flags.model));
-  return HexDigest(file.bytes());
+Result<std::string> ModelDigest(Context& context, const EngineFlags& flags) {
+  MappedFile file;
+  std::span<const std::byte> bytes = EmbeddedModel();
+  if (flags.model_given) {
+    ASSAY_ASSIGN_OR_RETURN(file, MappedFile::Open(flags.model));
+    bytes = file.bytes();
+  }
+  auto progress = context.StartProgress("digesting the model", ToMib(bytes.size()), "MiB");
+  constexpr size_t kPieceBytes = size_t{4} << 20;
+  Hasher hasher;
+  for (size_t done = 0; done < bytes.size(); done += kPieceBytes) {
+    if (context.cancelled()) {
+      return Fail(ErrorCode::kCancelled, "", "Stopped while the model was digested.");
+    }
+    hasher.Update(bytes.subspan(done, std::min(kPieceBytes, bytes.size() - done)));
+    progress.Update(ToMib(done));
+  }
+  return hasher.HexDigest();
+}
+
+Result<std::unique_ptr<llm::Model>> LoadModel(Context& context, const EngineFlags& flags,
+                                              gpu::Device* device,
+                                              std::shared_ptr<const gguf::File> file) {
+  auto progress = context.StartProgress("loading weights", 0, "MiB");
+  llm::LoadOptions options = flags.load_options();
+  options.progress = [&progress](uint64_t done, uint64_t total) {
+    progress.Update(ToMib(done), ToMib(total));
+  };
+  options.cancelled = [&context] { return context.cancelled(); };
+  auto model = llm::Model::Load(device, std::move(file), options);
+  if (!model && model.error().code() == ErrorCode::kCancelled) {
+    return Fail(ErrorCode::kCancelled, "", "Stopped while the weights were loaded.");
+  }
+  return model;
+}
+
+std::string ContextAdvice(uint32_t positions, const llm::Config& config) {
+  return positions < config.context
+             ? fmt::format("give a larger -c (up to {})", config.context)
+             : fmt::format("{} is all that the model goes up to", config.context);
 }
 
 std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary) {

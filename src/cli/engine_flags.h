@@ -52,8 +52,16 @@ struct EngineFlags {
 // The model that -m names, or the built-in one.
 Result<std::shared_ptr<const gguf::File>> OpenModel(const EngineFlags& flags);
 
-// The digest of that whole file.
-Result<std::string> ModelDigest(const EngineFlags& flags);
+// The digest of that whole file, and its weights on a device. Both show progress and answer Ctrl-C
+// with an error of code kCancelled.
+Result<std::string> ModelDigest(Context& context, const EngineFlags& flags);
+Result<std::unique_ptr<llm::Model>> LoadModel(Context& context, const EngineFlags& flags,
+                                              gpu::Device* device,
+                                              std::shared_ptr<const gguf::File> file);
+
+// What can be done where `positions` (-c, or the model's own) are too few: "give a larger -c (up to
+// 2048)", or that the model goes no further.
+std::string ContextAdvice(uint32_t positions, const llm::Config& config);
 
 // The ids that trace and bench feed, the same for every model with that vocabulary
 // (docs/engine.md): from x = 1 on, x = x * 6364136223846793005 + 1442695040888963407 modulo 2^64,

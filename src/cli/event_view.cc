@@ -7,6 +7,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+#include "trace/text.h"
+
 namespace assay::cli {
 namespace {
 
@@ -23,13 +26,6 @@ std::string Hex(const std::vector<std::byte>& bytes) {
   return hex;
 }
 
-// A label in quotes, safe to print: as the trace itself writes it.
-std::string Quoted(std::string_view label) {
-  const trace::BufferEvent event{.label = std::string(label)};
-  const std::string line = trace::FormatEvent(event);
-  return line.substr(line.find('"'));
-}
-
 std::string BufferName(BufferId buffer) {
   if (buffer == trace::kUnnamedBuffer) return std::string("#?");
   return fmt::format("#{}", buffer.value());
@@ -44,7 +40,7 @@ struct Details {
   const TraceNames& names;
 
   std::string operator()(const trace::MetaEvent& event) const {
-    return fmt::format("{} = {}", event.key, Printable(event.value));
+    return fmt::format("{} = {}", event.key, Text(event.value));
   }
   std::string operator()(const trace::BufferEvent& event) const {
     std::string text = fmt::format("{}  {} bytes  {}", BufferName(event.buffer), event.size_bytes,
@@ -57,16 +53,15 @@ struct Details {
     return BufferName(event.buffer) + Label(event.buffer);
   }
   std::string operator()(const trace::KernelEvent& event) const {
-    std::string text =
-        fmt::format("k{}  {}  digest {}  workgroup {}", event.kernel.value(), Printable(event.name),
-                    event.digest, ShowExtent(event.workgroup));
-    if (!event.spec.empty()) text += "  spec " + Printable(event.spec);
+    std::string text = fmt::format("k{}  {}  digest {}  workgroup {}", event.kernel.value(),
+                                   Text(event.name), event.digest, ShowExtent(event.workgroup));
+    if (!event.spec.empty()) text += "  spec " + Text(event.spec);
     if (event.shared_bytes > 0) text += fmt::format("  shared {}", event.shared_bytes);
     return text;
   }
   std::string operator()(const trace::DispatchEvent& event) const {
-    std::string text = fmt::format("{}  grid {}", Printable(names.KernelName(event.kernel)),
-                                   ShowExtent(event.grid));
+    std::string text =
+        fmt::format("{}  grid {}", Text(names.KernelName(event.kernel)), ShowExtent(event.grid));
     if (event.shared_bytes > 0) text += fmt::format("  shared {}", event.shared_bytes);
     if (!event.args.empty()) text += "  args " + Hex(event.args);
     std::string_view separator = "  ";
@@ -100,10 +95,11 @@ struct Details {
   static std::string Range(BufferId buffer, ByteRange range) {
     return fmt::format("{}[{},{})", BufferName(buffer), range.begin, range.end);
   }
-  // Words as they are; anything else as the trace quotes it.
-  static std::string Printable(std::string_view text) {
-    const std::string line = trace::FormatEvent(trace::MetaEvent{"x", std::string(text)});
-    return line.substr(line.find(' ', line.find(' ') + 1) + 1);
+  // As the trace itself writes it: words as they are, anything else in quotes.
+  static std::string Text(std::string_view text) {
+    std::string written;
+    trace::AppendText(&written, text);
+    return written;
   }
 };
 

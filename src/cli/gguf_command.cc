@@ -13,7 +13,7 @@
 
 #include "assay/llm.h"
 
-#include "llm/tokenizer/unicode_class.h"
+#include "base/text.h"
 
 namespace assay::cli {
 namespace {
@@ -34,37 +34,16 @@ Overload(Ts...) -> Overload<Ts...>;
 using PlainValue = std::variant<uint64_t, int64_t, double, bool, std::string, gguf::Array>;
 const PlainValue& Plain(const gguf::Value& value) { return value; }
 
-// `text` for a terminal: control characters, bytes that are not UTF-8, and those in `also` as
-// escapes.
-std::string Escaped(std::string_view text, std::string_view also = {}) {
-  std::string shown;
-  for (size_t offset = 0; offset < text.size();) {
-    const llm::DecodedChar c = llm::DecodeAt(text, offset);
-    const std::string_view bytes = text.substr(offset, c.length);
-    const bool malformed = c.code_point == llm::kReplacementChar && c.length == 1;
-    const bool control = c.code_point < 0x20 || (c.code_point >= 0x7F && c.code_point < 0xA0);
-    if (c.code_point == '\n') {
-      shown += "\\n";
-    } else if (also.find(bytes) != std::string_view::npos) {
-      shown += '\\';
-      shown += bytes;
-    } else if (malformed || control) {
-      for (const char byte : bytes) {
-        shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-      }
-    } else {
-      shown += bytes;
-    }
-    offset += c.length;
+// `text` in quotes, with the ends of lines as \n: chat templates are full of them.
+std::string QuotedLines(std::string_view text) {
+  std::string shown = "\"";
+  for (;;) {
+    const size_t line_end = text.find('\n');
+    AppendEscaped(&shown, text.substr(0, line_end), "\"\\");
+    if (line_end == std::string_view::npos) return shown + "\"";
+    shown += "\\n";
+    text.remove_prefix(line_end + 1);
   }
-  return shown;
-}
-
-// The first `bytes` of `text` or a little less, whole characters.
-std::string_view Beginning(std::string_view text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
-  return text.substr(0, bytes);
 }
 
 // The shortest decimal that reads back as the same number (most files hold 32-bit ones), never one
@@ -81,7 +60,7 @@ std::string ShownValue(const gguf::Value& value, bool whole);
 
 std::string ShownString(const std::string& text, bool whole) {
   const std::string_view shown = whole ? text : Beginning(text, kShownBytes);
-  const std::string quoted = fmt::format("\"{}\"", Escaped(shown, "\"\\"));
+  const std::string quoted = QuotedLines(shown);
   if (shown.size() == text.size()) return quoted;
   return fmt::format("{}... ({} bytes)", quoted, text.size());
 }
@@ -195,7 +174,7 @@ class GgufCommand final : public Command {
 
   void PrintText(Context& context, const gguf::File& file) const {
     context.Print(fmt::format("{}: GGUF version {}, {} bytes, data from byte {} on, alignment {}\n",
-                              Escaped(file.name()), file.version(), file.size_bytes(),
+                              Printable(file.name()), file.version(), file.size_bytes(),
                               file.data_offset(), file.alignment()));
     if (shows_metadata()) PrintMetadata(context, file);
     if (shows_tensors()) PrintTensors(context, file);
@@ -209,7 +188,7 @@ class GgufCommand final : public Command {
       if (key.size() <= kWidestKey) width = std::max(width, key.size());
     }
     for (const auto& [key, value] : file.metadata()) {
-      context.Print(fmt::format("  {:<{}}  {}\n", Escaped(key), width, ShownValue(value, full_)));
+      context.Print(fmt::format("  {:<{}}  {}\n", Printable(key), width, ShownValue(value, full_)));
       if (context.print_failed()) return;
     }
   }
@@ -237,7 +216,7 @@ class GgufCommand final : public Command {
       context.Print(fmt::format("  {:<5}  {:>12}  {:>12}  {:<20}  {}\n",
                                 gguf::TensorTypeName(tensor.type), tensor.offset, tensor.size_bytes,
                                 fmt::format("{}", fmt::join(tensor.dims, " x ")),
-                                Escaped(tensor.name)));
+                                Printable(tensor.name)));
       if (context.print_failed()) return;
     }
   }

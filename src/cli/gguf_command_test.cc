@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/runner.h"
 #include "support/gguf_writer.h"
+#include "support/temp_folder.h"
 
 namespace assay::cli {
 namespace {
@@ -26,14 +27,6 @@ using ::testing::StartsWith;
 
 class GgufCommandTest : public ::testing::Test {
  protected:
-  GgufCommandTest() {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("assay_gguf_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  ~GgufCommandTest() override { std::filesystem::remove_all(folder_); }
-
   int Run(std::vector<std::string> words) {
     out_ = std::make_unique<StringOutput>();
     err_ = std::make_unique<StringOutput>();
@@ -69,7 +62,8 @@ class GgufCommandTest : public ::testing::Test {
     return writer;
   }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
   std::unique_ptr<StringOutput> out_, err_;
 };
 

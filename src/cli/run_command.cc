@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "cli/engine_flags.h"
+#include "cli/standard_input.h"
 #include "gpu/backend.h"
 #include "llm/tokenizer/utf8_streamer.h"
 
@@ -65,7 +67,9 @@ class RunCommand final : public Command {
   Result<int> Run(Context& context) override;
 
  private:
-  Result<std::vector<TokenId>> PromptIds(const llm::Tokenizer& tokenizer) const;
+  Result<std::string> PromptText(const Context& context) const;
+  Result<std::vector<TokenId>> PromptIds(const Context& context,
+                                         const llm::Tokenizer& tokenizer) const;
   Status Generate(Context& context, const llm::Tokenizer& tokenizer, llm::Decoder& decoder,
                   Generation& generation);
   // Feeds the prompt in pieces, so that Ctrl-C is answered between them.
@@ -135,7 +139,8 @@ CommandSpec RunCommand::Describe() {
   add({.names = "-f,--file",
        .value = TextValue{&prompt_file_},
        .placeholder = "FILE",
-       .help = "Reads the prompt from a file, without its final newline.",
+       .help = "Reads the prompt from a file, or with - from standard input, without its final "
+               "newline.",
        .show_default = false,
        .group = prompt});
   add({.names = "--prompt-ids",
@@ -164,7 +169,7 @@ CommandSpec RunCommand::Describe() {
        .help = "Samples from the K likeliest tokens; 0 is all.",
        .group = sampling});
   add({.names = "--top-p",
-       .value = RealValue{&top_p_, 0, 1},
+       .value = RealValue{&top_p_, 0.001, 1},
        .placeholder = "P",
        .help = "Samples from the fewest tokens whose probabilities sum to P.",
        .group = sampling});
@@ -213,23 +218,37 @@ Status RunCommand::CheckArguments() {
   return {};
 }
 
-Result<std::vector<TokenId>> RunCommand::PromptIds(const llm::Tokenizer& tokenizer) const {
+Result<std::string> RunCommand::PromptText(const Context& context) const {
+  if (prompt_given_) return prompt_;
+  // More than any context holds.
+  constexpr uint64_t kMaxPromptBytes = uint64_t{16} << 20;
+  std::string text;
+  if (prompt_file_ == "-") {
+    ASSAY_ASSIGN_OR_RETURN(text, ReadToEnd(context, STDIN_FILENO, kMaxPromptBytes));
+  } else {
+    ASSAY_ASSIGN_OR_RETURN(text, ReadFile(prompt_file_, kMaxPromptBytes));
+  }
+  // Editors end a file with it; the writer of the prompt rarely means it.
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+Result<std::vector<TokenId>> RunCommand::PromptIds(const Context& context,
+                                                   const llm::Tokenizer& tokenizer) const {
   std::vector<TokenId> ids;
   if (prompt_ids_given_) {
     for (const int64_t id : prompt_ids_) ids.push_back(static_cast<TokenId>(id));
     return ids;
   }
-  std::string text = prompt_;
-  if (!prompt_given_) {
-    ASSAY_ASSIGN_OR_RETURN(text, ReadFile(prompt_file_));
-    // Editors end a file with it; the writer of the prompt rarely means it.
-    if (text.ends_with('\n')) text.pop_back();
-  }
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, PromptText(context));
   ASSAY_ASSIGN_OR_RETURN(ids, tokenizer.Encode(text, /*parse_special=*/true));
   if (ids.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "--prompt",
                 "The prompt holds no text; give at least one character.");
   }
+  // A model that was trained on texts that begin with it says so in its file.
+  const std::optional<TokenId> begin = tokenizer.begin_of_text();
+  if (begin && ids.front() != *begin) ids.insert(ids.begin(), *begin);
   return ids;
 }
 
@@ -249,12 +268,6 @@ Status RunCommand::Show(Context& context, const llm::Tokenizer& tokenizer,
 Status RunCommand::FeedPrompt(Context& context, llm::Decoder& decoder,
                               Generation& generation) const {
   std::span<const TokenId> rest = generation.prompt;
-  if (rest.size() > decoder.context()) {
-    return Fail(ErrorCode::kInvalidArgument, "--prompt",
-                fmt::format("The prompt is {} tokens long and the context holds {}; shorten the "
-                            "prompt or give a larger -c.",
-                            rest.size(), decoder.context()));
-  }
   const size_t piece = llm::DecoderOptions().prefill_chunk;
   auto progress = context.StartProgress("reading the prompt", rest.size(), "tokens");
   while (!rest.empty() && !context.cancelled()) {
@@ -337,19 +350,23 @@ Result<int> RunCommand::Run(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
   ASSAY_ASSIGN_OR_RETURN(const auto tokenizer, llm::Tokenizer::FromGguf(*file));
   Generation generation;
-  ASSAY_ASSIGN_OR_RETURN(generation.prompt, PromptIds(*tokenizer));
+  ASSAY_ASSIGN_OR_RETURN(generation.prompt, PromptIds(context, *tokenizer));
   ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, engine_.threads));
   ASSAY_ASSIGN_OR_RETURN(const auto device,
                          gpu::Device::Create(std::move(backend), engine_.device_options()));
-  std::unique_ptr<llm::Model> model;
-  {
-    const auto progress = context.StartProgress("loading weights");
-    ASSAY_ASSIGN_OR_RETURN(model, llm::Model::Load(device.get(), file, engine_.load_options()));
-  }
+  ASSAY_ASSIGN_OR_RETURN(const auto model, LoadModel(context, engine_, device.get(), file));
   ASSAY_ASSIGN_OR_RETURN(const auto decoder,
                          llm::Decoder::Create(model.get(), engine_.decoder_options()));
   generation.timings.load_s = Seconds(Clock::now() - start);
 
+  // Before any text is shown.
+  if (generation.prompt.size() > decoder->context()) {
+    return Fail(ErrorCode::kInvalidArgument, "--prompt",
+                fmt::format("The prompt is {} tokens long and the context holds {}; shorten the "
+                            "prompt, or {}.",
+                            generation.prompt.size(), decoder->context(),
+                            ContextAdvice(decoder->context(), model->config())));
+  }
   if (!no_display_prompt_ && !ids_) {
     ASSAY_TRY(Show(context, *tokenizer, generation.prompt, true));
   }
@@ -372,8 +389,9 @@ Result<int> RunCommand::Run(Context& context) {
   if (generation.stop == Stop::kContext && predict_given_ && predict_ >= 0) {
     return Fail(ErrorCode::kInvalidArgument, "--ctx",
                 fmt::format("The context of {} positions is full after {} of {} tokens; ask for "
-                            "fewer (-n) or give a larger -c.",
-                            decoder->context(), generation.ids.size(), predict_));
+                            "fewer (-n), or {}.",
+                            decoder->context(), generation.ids.size(), predict_,
+                            ContextAdvice(decoder->context(), model->config())));
   }
   return kExitOk;
 }

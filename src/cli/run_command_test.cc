@@ -1,3 +1,5 @@
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -8,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/runner.h"
+#include "support/temp_folder.h"
 #include "support/tiny_model.h"
 
 namespace assay::cli {
@@ -19,14 +22,6 @@ using ::testing::StartsWith;
 
 class RunCommandTest : public ::testing::Test {
  protected:
-  RunCommandTest() {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("assay_run_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  ~RunCommandTest() override { std::filesystem::remove_all(folder_); }
-
   // Runs `assay run WORDS` and returns its status; out() and err() are of this run.
   int Run(std::vector<std::string> words) {
     out_ = std::make_unique<StringOutput>();
@@ -49,7 +44,8 @@ class RunCommandTest : public ::testing::Test {
     return path.string();
   }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
   std::unique_ptr<StringOutput> out_, err_;
   std::atomic<int> signal_{0};
 };
@@ -225,10 +221,102 @@ TEST_F(RunCommandTest, E6_CheckedDecodesTheSameBits) {
   EXPECT_EQ(json["logits_digest"], RunJson(words)["logits_digest"]);
 }
 
+// Takes text until a given amount of it is there; then the user presses Ctrl-C, or the disk is
+// full.
+class EventfulOutput final : public Output {
+ public:
+  EventfulOutput(size_t limit, int failure, std::atomic<int>* signal)
+      : limit_(limit), failure_(failure), signal_(signal) {}
+  const std::string& text() const { return text_; }
+
+ protected:
+  int WriteAll(std::string_view text) override {
+    if (text_.size() < limit_) {
+      text_ += text;
+      return 0;
+    }
+    if (failure_ == 0) text_ += text;
+    *signal_ = failure_ == 0 ? SIGINT : 0;
+    return failure_;
+  }
+
+ private:
+  size_t limit_;
+  int failure_;
+  std::atomic<int>* signal_;
+  std::string text_;
+};
+
 TEST_F(RunCommandTest, StopsOnASignalWithTheTextSoFar) {
-  signal_ = 2;
+  EventfulOutput out(1, 0, &signal_);
+  StringOutput err;
+  const std::vector<std::string> words = {"run", "-p", "Once upon a time", "-n", "50"};
+  EXPECT_EQ(RunProgram(words, Commands(), {.out = &out, .err = &err, .stop_signal = &signal_}),
+            130);
+  EXPECT_EQ(out.text(), "Once upon a time there\n");
+  EXPECT_EQ(err.text(), "assay run: error: Stopped before the text was complete.\n");
+}
+
+TEST_F(RunCommandTest, StopsWhileItLoads) {
+  signal_ = SIGINT;
   EXPECT_EQ(Run({"-p", "Once upon a time", "-n", "50"}), 130);
-  EXPECT_EQ(out(), "Once upon a time\n");
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(err(), "assay run: error: Stopped while the weights were loaded.\n");
+}
+
+TEST_F(RunCommandTest, AFullDiskIsOneError) {
+  EventfulOutput out(1, ENOSPC, &signal_);
+  StringOutput err;
+  const std::vector<std::string> words = {"run", "-p", "Once upon a time", "-n", "50", "-q"};
+  EXPECT_EQ(RunProgram(words, Commands(), {.out = &out, .err = &err, .stop_signal = &signal_}), 2);
+  EXPECT_EQ(err.text(),
+            "assay run: error: Cannot write to standard output: No space left on device. The text "
+            "printed is not whole.\n");
+}
+
+TEST_F(RunCommandTest, TooLongAPromptFileIsRefusedUnread) {
+  const std::string path = WriteFile("prompt.txt", "");
+  std::filesystem::resize_file(path, (size_t{16} << 20) + 1);
+  EXPECT_EQ(Run({"-f", path, "-n", "3"}), 2);
+  EXPECT_THAT(err(), HasSubstr("has 16777217 bytes; at most 16777216 are read"));
+}
+
+TEST_F(RunCommandTest, SaysWhichContextIsTheLimit) {
+  const std::string model = WriteFile("model.gguf", testing::MakeTinyModel({}).Build());
+  std::string prompt = "1";
+  for (int i = 0; i < 128; ++i) prompt += ",1";
+  EXPECT_EQ(Run({"-m", model, "--prompt-ids", prompt}), 2);
+  EXPECT_THAT(err(), AllOf(HasSubstr("128 is all that the model goes up to"),
+                           ::testing::Not(HasSubstr("larger -c"))));
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(Run({"-m", model, "--prompt-ids", prompt, "-c", "64"}), 2);
+  EXPECT_THAT(err(), HasSubstr("give a larger -c (up to 128)"));
+}
+
+TEST_F(RunCommandTest, BeginsWithTheTokenThatTheFileAsksFor) {
+  std::string bytes = testing::MakeTinyModel({}).Build();
+  const std::string plain = WriteFile("plain.gguf", bytes);
+  const std::string key = "tokenizer.ggml.add_bos_token";
+  // Behind the key stand four bytes of its type.
+  bytes.at(bytes.find(key) + key.size() + 4) = 1;
+  const std::string asking = WriteFile("asking.gguf", bytes);
+  const auto prompt = [&](const std::string& model, const std::string& flag,
+                          const std::string& value) {
+    return RunJson({"-m", model, flag, value, "-n", "1"})["prompt_ids"].get<std::vector<int64_t>>();
+  };
+  std::vector<int64_t> expected = prompt(plain, "-p", "ab");
+  expected.insert(expected.begin(), testing::MakeTinyVocabulary().end_of_text);
+  EXPECT_EQ(prompt(asking, "-p", "ab"), expected);
+  // Ids are taken as they stand.
+  EXPECT_EQ(prompt(asking, "--prompt-ids", "5,6"), (std::vector<int64_t>{5, 6}));
+}
+
+TEST_F(RunCommandTest, LimitsOfSamplingAreUsage) {
+  EXPECT_EQ(Run({"-p", "a", "--top-p", "0"}), 64);
+  EXPECT_EQ(Run({"-p", "a", "--temp", "nan"}), 64);
+  EXPECT_EQ(Run({"-p", "a", "--min-p", "1.5"}), 64);
+  EXPECT_EQ(Run({"--prompt-ids", "1,,2"}), 64);
+  EXPECT_THAT(err(), HasSubstr("Item 2 of flag --prompt-ids (\"\") is not a whole number"));
 }
 
 }  // namespace

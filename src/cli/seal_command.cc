@@ -6,6 +6,8 @@
 
 #include "assay/trace.h"
 
+#include "base/text.h"
+
 namespace assay::cli {
 namespace {
 
@@ -32,7 +34,7 @@ class SealCommand final : public Command {
   }
   Result<int> Run(Context& context) override {
     ASSAY_TRY(trace::Seal(path_));
-    if (!context.quiet()) context.Print(fmt::format("sealed {}\n", path_));
+    if (!context.quiet()) context.Print(fmt::format("sealed {}\n", Printable(path_)));
     return kExitOk;
   }
 

@@ -8,6 +8,7 @@
 #include "assay/record.h"
 #include "assay/trace.h"
 
+#include "base/text.h"
 #include "cli/engine_flags.h"
 #include "cli/kernel_scan.h"
 #include "cli/runner.h"
@@ -208,7 +209,7 @@ Result<IdSequence> TraceCommand::Record(Context& context, std::shared_ptr<const 
         gpu::Device::Create(record::MakeRecordingBackend(std::move(inner), writer.get()),
                             engine_.device_options()));
     ASSAY_ASSIGN_OR_RETURN(const auto model,
-                           llm::Model::Load(device.get(), std::move(file), engine_.load_options()));
+                           LoadModel(context, engine_, device.get(), std::move(file)));
     ASSAY_ASSIGN_OR_RETURN(const auto decoder,
                            llm::Decoder::Create(model.get(), engine_.decoder_options()));
     ASSAY_ASSIGN_OR_RETURN(sequence, Decode(context, *decoder, model->config().vocabulary, depth));
@@ -226,10 +227,11 @@ Result<int> TraceCommand::Run(Context& context) {
   if (needed > positions) {
     return Fail(ErrorCode::kInvalidArgument, "--depth",
                 fmt::format("Depth {} and {} steps need a context of {}; this one holds {}. Give a "
-                            "smaller --depth, fewer --steps or a larger -c.",
-                            depths_.back(), steps_, needed, positions));
+                            "smaller --depth or fewer --steps; {}.",
+                            depths_.back(), steps_, needed, positions,
+                            ContextAdvice(static_cast<uint32_t>(positions), config)));
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(engine_));
+  ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(context, engine_));
   ASSAY_ASSIGN_OR_RETURN(EvidenceWriter evidence, EvidenceWriter::Create(folder_, force_));
   std::vector<IdSequence> sequences;
   for (const int64_t depth : depths_) {
@@ -239,6 +241,7 @@ Result<int> TraceCommand::Run(Context& context) {
     const std::string path = evidence.TracePath(depth, zst_);
     auto sequence = Record(context, file, path, depth, options);
     if (!sequence) {
+      if (sequence.error().code() == ErrorCode::kCancelled) return Fail(sequence.error());
       return Fail(std::move(sequence).error().While(fmt::format("recording depth {}", depth)));
     }
     sequences.push_back(std::move(*sequence));
@@ -247,8 +250,8 @@ Result<int> TraceCommand::Run(Context& context) {
           engine_.backend == "null"
               ? "no ids: backend null computes nothing, so that ids.json holds zeros"
               : fmt::format("ids {}", fmt::join(sequences.back().ids, ","));
-      context.Print(fmt::format("{}: {} steps at depth {}, {}\n", evidence.FinalTracePath(depth),
-                                steps_, depth, ids));
+      context.Print(fmt::format("{}: {} steps at depth {}, {}\n",
+                                Printable(evidence.FinalTracePath(depth)), steps_, depth, ids));
       context.Flush();
     }
   }

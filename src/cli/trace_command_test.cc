@@ -14,6 +14,7 @@
 #include "cli/engine_flags.h"
 #include "cli/runner.h"
 #include "prove/evidence.h"
+#include "support/temp_folder.h"
 #include "support/tiny_model.h"
 
 namespace assay::cli {
@@ -32,10 +33,6 @@ std::string ReadAll(const std::string& path) {
 class TraceCommandTest : public ::testing::Test {
  protected:
   TraceCommandTest() {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("assay_trace_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
     testing::TinyModelOptions options;
     options.experts = 4;
     options.experts_used = 2;
@@ -43,8 +40,6 @@ class TraceCommandTest : public ::testing::Test {
     model_ = Path("model.gguf");
     std::ofstream(model_, std::ios::binary) << testing::MakeTinyModel(options).Build();
   }
-  ~TraceCommandTest() override { std::filesystem::remove_all(folder_); }
-
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
   // Runs `assay trace -m the tiny model -o NAME WORDS`.
@@ -62,7 +57,8 @@ class TraceCommandTest : public ::testing::Test {
   const std::string& out() const { return out_->text(); }
   const std::string& err() const { return err_->text(); }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
   std::string model_;
   std::unique_ptr<StringOutput> out_, err_;
   std::atomic<int> signal_{0};
@@ -236,12 +232,14 @@ TEST_F(TraceCommandTest, KeepsAFolderThatHoldsSomethingUnlessForced) {
 TEST_F(TraceCommandTest, AStopLeavesNothingBehind) {
   signal_ = 2;
   EXPECT_EQ(Trace("a", {"--depth", "0,10", "--steps", "3"}), 130);
+  EXPECT_EQ(err(), "assay trace: error: Stopped while the model was digested.\n");
   EXPECT_FALSE(std::filesystem::exists(Path("a")));
 }
 
 TEST_F(TraceCommandTest, RefusesDepthsBeyondTheContextBeforeItWritesAnything) {
   EXPECT_EQ(Trace("a", {"--depth", "0,126", "--steps", "3"}), 2);
-  EXPECT_THAT(err(), AllOf(HasSubstr("129"), HasSubstr("128"), HasSubstr("--depth")));
+  EXPECT_THAT(err(), AllOf(HasSubstr("129"), HasSubstr("128"), HasSubstr("--depth"),
+                           HasSubstr("128 is all that the model goes up to")));
   EXPECT_FALSE(std::filesystem::exists(Path("a")));
   EXPECT_EQ(Trace("a", {"--depth", "125", "--steps", "3"}), 0) << err();
 }

@@ -1,4 +1,5 @@
 // compare, show and seal, run as programs on files.
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -6,11 +7,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "base/file.h"
+#include "cli/commands.h"
 #include "cli/program.h"
+#include "cli/runner.h"
 #include "prove/evidence.h"
 #include "support/golden.h"
+#include "support/temp_folder.h"
 
 namespace assay {
 namespace {
@@ -19,18 +24,12 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class TraceCommandsTest : public testing::Test {
  protected:
-  TraceCommandsTest() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::path(testing::TempDir()) / (std::string("assay_trace_commands_") + info->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-    whole_ = GoldenTrace("decode_step.trace");
-  }
-  ~TraceCommandsTest() override { fs::remove_all(dir_); }
+  TraceCommandsTest() : whole_(GoldenTrace("decode_step.trace")) {}
 
   static std::string GoldenTrace(const std::string& name) {
     return std::string(ASSAY_SOURCE_DIR) + "/tests/golden/traces/" + name;
@@ -68,8 +67,9 @@ class TraceCommandsTest : public testing::Test {
     return folder;
   }
 
-  fs::path dir_;
-  std::string whole_;
+  const TempFolder temp_;
+  const fs::path dir_ = temp_.path();
+  const std::string whole_;
 };
 
 // --- compare ---
@@ -260,7 +260,7 @@ TEST_F(TraceCommandsTest, CompareRefusesAManifestThatContradictsItsTraces) {
     const std::string folder = Evidence(each.name, each.trace, {4, 5, 6});
     const ProgramResult result = RunAssay({"compare", folder, folder});
     EXPECT_EQ(result.status, 2) << each.name;
-    EXPECT_THAT(result.out, HasSubstr(each.message));
+    EXPECT_THAT(result.err, HasSubstr(each.message));
   }
 }
 
@@ -294,6 +294,17 @@ TEST_F(TraceCommandsTest, CompareNoticesADepthThatOnlyOneFolderHas) {
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.out,
               HasSubstr("compare: rc 1 (trace depth 0 rc 0, depth 600 only in A; ids equal)\n"));
+}
+
+TEST_F(TraceCommandsTest, CtrlCStopsCompareWithItsStatus) {
+  const std::atomic<int> signal{SIGINT};
+  cli::StringOutput out, err;
+  const std::vector<std::string> words = {"compare", whole_, whole_};
+  EXPECT_EQ(
+      cli::RunProgram(words, cli::Commands(), {.out = &out, .err = &err, .stop_signal = &signal}),
+      130);
+  EXPECT_EQ(out.text(), "");
+  EXPECT_EQ(err.text(), "assay compare: error: The comparison was stopped by a signal.\n");
 }
 
 // --- show ---
@@ -400,6 +411,39 @@ TEST_F(TraceCommandsTest, SealMakesAHandWrittenTraceWhole) {
   const std::string once = ReadFile(path).value();
   EXPECT_EQ(RunAssay({"seal", path}).status, 0);
   EXPECT_EQ(ReadFile(path).value(), once);
+}
+
+TEST_F(TraceCommandsTest, SealKeepsModeAndSymbolicLink) {
+  const std::string path = Write("hand.trace", "assay-trace 2\nbegin\nbarrier\ncommit\n");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("hand.trace", dir_ / "link.trace");
+  EXPECT_EQ(RunAssay({"seal", (dir_ / "link.trace").string()}).status, 0);
+  EXPECT_TRUE(fs::is_symlink(dir_ / "link.trace"));
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(RunAssay({"compare", path, path}).status, 0);
+}
+
+TEST_F(TraceCommandsTest, PipesAreRefusedAtOnce) {
+  const std::string pipe = (dir_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"show", pipe}, {"check", pipe}, {"seal", pipe}, {"compare", pipe, whole_}}) {
+    const ProgramResult result = RunAssay(words);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.err, HasSubstr("is a pipe, not a regular file"));
+  }
+}
+
+TEST_F(TraceCommandsTest, ARefusalIsSaidOnce) {
+  const ProgramResult result = RunAssay({"compare", whole_, (dir_ / "missing").string()});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.out, Not(HasSubstr("missing")));
+  EXPECT_THAT(result.err, HasSubstr("missing"));
+}
+
+TEST_F(TraceCommandsTest, AVersionPastAllNumbersIsToldAsItStands) {
+  const std::string path = Write("v.trace", "assay-trace 99999999999999999999999\n");
+  EXPECT_THAT(RunAssay({"show", path}).err, HasSubstr("has version 99999999999999999999999;"));
 }
 
 TEST_F(TraceCommandsTest, SealLeavesABrokenTraceAsItIs) {
