@@ -240,9 +240,11 @@ class Session final {
 
   // From here to EndCapture dispatches and barriers go into a graph instead of the encoder, and
   // Commit and Wait are refused. Error kCommandBuffer when already capturing.
-  // The memory of `reuse` is used again.
   Status BeginCapture();
-  Status BeginCapture(Graph&& reuse);
+  // Captures dispatches of the same kernels again, each in the place of the one before: those that
+  // KeepCaptured stands for stay as they are. Barriers are left out.
+  Status BeginRecapture(Graph&& graph);
+  Status KeepCaptured();
   Result<Graph> EndCapture();
   // Encodes the graph's dispatches, with this session's barrier mode (manual barriers of the graph
   // are kept).

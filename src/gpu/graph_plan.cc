@@ -146,7 +146,7 @@ Result<GraphPlan> GraphPlan::Create(Device& device, std::span<const Graph* const
   }
   for (const Graph* sample : samples) {
     const Graph::State& other = *sample->state_;
-    for (size_t b = 0; b < std::min(other.binding_count, state.bindings.size()); ++b) {
+    for (size_t b = 0; b < std::min(other.bindings.size(), state.bindings.size()); ++b) {
       const ByteRange range = other.bindings[b].view.range();
       State::ExpectedBinding& wanted = state.bindings[b];
       if (range == wanted.range) continue;

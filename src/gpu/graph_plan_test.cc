@@ -383,17 +383,33 @@ TEST_F(GraphShapeTest, E5_OtherModesPlaceTheirOwnBarriers) {
   EXPECT_EQ(serial->counters().barriers, 4u);
 }
 
-TEST_F(GraphShapeTest, CapturingAgainReusesAGraph) {
-  Graph graph = Token(7);
-  const GraphPlan plan = PlanFor({&graph}).value();
-  ASSERT_THAT(session_->BeginCapture(std::move(graph)), Succeeds());
-  ASSERT_THAT(session_->Dispatch(Bump(*device_, At(d_)).get()), Succeeds());
+TEST_F(GraphShapeTest, CapturingAgainReplacesWhatIsNotKept) {
+  Graph graph = Token(0);
+  const Graph last = Token(7);
+  const GraphPlan plan = PlanFor({&graph, &last}).value();
+  ASSERT_THAT(session_->BeginRecapture(std::move(graph)), Succeeds());
+  EXPECT_THAT(session_->BeginCapture(), FailsWith(ErrorCode::kCommandBuffer, ""));
+  ASSERT_THAT(session_->Dispatch(Add(View(b_, 0, 64), View(c_, 0, 64), View(a_, 64, 64)).get()),
+              Succeeds());
+  EXPECT_THAT(session_->Barrier(), Succeeds());
+  EXPECT_THAT(session_->EndCapture(), FailsWith(ErrorCode::kCommandBuffer, "1 of the 2"));
+  EXPECT_THAT(session_->Dispatch(Mul(View(b_, 0, 64), View(c_, 0, 64), View(a_, 64, 64)).get()),
+              FailsWith(ErrorCode::kInvalidArgument, "another kernel"));
+  ASSERT_THAT(session_->KeepCaptured(), Succeeds());
+  EXPECT_THAT(session_->KeepCaptured(), FailsWith(ErrorCode::kCommandBuffer, "left to keep"));
+  EXPECT_THAT(session_->Dispatch(Bump(*device_, At(d_)).get()),
+              FailsWith(ErrorCode::kInvalidArgument, "another kernel"));
   graph = session_->EndCapture().value();
-  EXPECT_EQ(graph.dispatch_count(), 1u);
-  EXPECT_THAT(session_->Replay(graph, plan),
-              FailsWith(ErrorCode::kInvalidArgument, "1 dispatches"));
-  ASSERT_THAT(session_->Replay(graph), Succeeds());
-  EXPECT_EQ(session_->counters().dispatches, 1u);
+  EXPECT_EQ(graph.dispatch_count(), 2u);
+  testing::WriteFloats(*device_, View(b_, 0, 64), std::vector<float>(16, 1.5f));
+  ASSERT_THAT(session_->Replay(graph, plan), Succeeds());
+  ASSERT_THAT(session_->Commit(), Succeeds());
+  ASSERT_THAT(session_->Wait(), Succeeds());
+  // The row that was captured again, and the read of the first row that was kept.
+  EXPECT_EQ(testing::ReadFloats(*device_, View(a_, 64, 4)), std::vector<float>{1.5f});
+  EXPECT_EQ(testing::ReadFloats(*device_, View(a_, 0, 4)), std::vector<float>{0.0f});
+  EXPECT_THAT(session_->KeepCaptured(), FailsWith(ErrorCode::kCommandBuffer, "left to keep"));
+  EXPECT_THAT(session_->BeginRecapture(Graph()), FailsWith(ErrorCode::kInvalidArgument, "empty"));
 }
 
 TEST_F(GraphShapeTest, AReplayWithinACaptureIsCapturedAsPlanned) {

@@ -27,18 +27,14 @@ struct Graph::State {
   const DeviceState* device = nullptr;  // Compared, never followed.
   std::vector<Step> steps;
   std::vector<uint32_t> dispatches;  // The steps that are.
-  // Those past binding_count are left from an earlier capture: binding the same buffers again, as
-  // the next token does, then costs no reference counting.
   std::vector<Binding> bindings;
-  size_t binding_count = 0;
   std::vector<std::byte> constants;
 
-  // Empties it for another capture.
-  void Restart();
   void Add(const Dispatch& dispatch);
   void AddBarrier() { steps.emplace_back(); }
-  // Lets go of what an earlier capture has left.
-  void Finish() { bindings.resize(binding_count); }
+  // Puts another dispatch of the same kernel in the place of dispatch `index`. False when the
+  // kernel is another one.
+  bool Replace(uint32_t index, const Dispatch& dispatch);
   // The dispatch of `step`, borrowing from this graph.
   Dispatch DispatchOf(const Step& step) const;
   // Counted from 0, barriers left out.

@@ -14,8 +14,9 @@ Status Session::Barrier() { return state_->Barrier(); }
 Status Session::Commit() { return state_->Commit(); }
 Status Session::Wait() { return state_->Wait(); }
 void Session::Reset() { state_->Reset(); }
-Status Session::BeginCapture() { return state_->BeginCapture(Graph()); }
-Status Session::BeginCapture(Graph&& reuse) { return state_->BeginCapture(std::move(reuse)); }
+Status Session::BeginCapture() { return state_->BeginCapture(); }
+Status Session::BeginRecapture(Graph&& graph) { return state_->BeginRecapture(std::move(graph)); }
+Status Session::KeepCaptured() { return state_->KeepCaptured(); }
 Result<Graph> Session::EndCapture() { return state_->EndCapture(); }
 Status Session::Replay(const Graph& graph) { return state_->Replay(graph); }
 Status Session::Replay(const Graph& graph, const GraphPlan& plan) {

@@ -1,18 +1,54 @@
 // The session's captures and replays.
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "gpu/session_state.h"
 
 namespace assay::gpu {
 
-Status SessionState::BeginCapture(Graph&& reuse) {
+Status SessionState::BeginCapture() {
   ASSAY_TRY(CheckUsable());
   if (capture_ != nullptr) {
     return Fail(ErrorCode::kCommandBuffer, "", "BeginCapture is called during a capture.");
   }
-  capture_ = reuse.state_ != nullptr ? std::move(reuse.state_) : std::make_unique<Graph::State>();
-  capture_->Restart();
+  capture_ = std::make_unique<Graph::State>();
   capture_->device = device_.get();
+  return {};
+}
+
+Status SessionState::BeginRecapture(Graph&& graph) {
+  ASSAY_TRY(CheckReplay(graph));
+  if (capture_ != nullptr) {
+    return Fail(ErrorCode::kCommandBuffer, "", "BeginRecapture is called during a capture.");
+  }
+  capture_ = std::move(graph.state_);
+  recaptured_ = 0;
+  return {};
+}
+
+Status SessionState::KeepCaptured() {
+  ASSAY_TRY(CheckUsable());
+  if (!recaptured_ || *recaptured_ >= capture_->dispatches.size()) {
+    return Fail(ErrorCode::kCommandBuffer, "",
+                "KeepCaptured is called where no captured dispatch is left to keep.");
+  }
+  ++*recaptured_;
+  return {};
+}
+
+Status SessionState::Capture(const gpu::Dispatch& dispatch) {
+  if (!recaptured_) {
+    capture_->Add(dispatch);
+    return {};
+  }
+  if (*recaptured_ >= capture_->dispatches.size() || !capture_->Replace(*recaptured_, dispatch)) {
+    return Fail(ErrorCode::kInvalidArgument, "",
+                fmt::format("Dispatch {} of a graph that is captured again is of another kernel "
+                            "than before.",
+                            *recaptured_));
+  }
+  ++*recaptured_;
   return {};
 }
 
@@ -21,7 +57,13 @@ Result<Graph> SessionState::EndCapture() {
   if (capture_ == nullptr) {
     return Fail(ErrorCode::kCommandBuffer, "", "EndCapture is called without BeginCapture.");
   }
-  capture_->Finish();
+  if (recaptured_ && *recaptured_ != capture_->dispatches.size()) {
+    return Fail(ErrorCode::kCommandBuffer, "",
+                fmt::format("EndCapture is called after {} of the {} dispatches of a graph that "
+                            "is captured again.",
+                            *recaptured_, capture_->dispatches.size()));
+  }
+  recaptured_.reset();
   Graph graph;
   graph.state_ = std::move(capture_);
   return graph;
@@ -88,7 +130,7 @@ Status SessionState::Replay(const Graph& graph, const GraphPlan& plan) {
                                        ? recorded.DispatchAt(step.unit.parts.front())
                                        : state.fused.entries[step.fused_index].dispatch;
     if (capture_ != nullptr) {
-      capture_->Add(dispatch);
+      ASSAY_TRY(Capture(dispatch));
       continue;
     }
     ASSAY_ASSIGN_OR_RETURN(const KernelEntry* const kernel, FindKernel(step.kernel));

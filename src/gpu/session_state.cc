@@ -134,10 +134,7 @@ Status SessionState::Dispatch(const gpu::Dispatch& dispatch) {
   ASSAY_TRY(CheckUsable());
   const KernelEntry* kernel = nullptr;
   ASSAY_TRY(Validate(dispatch, &kernel));
-  if (capture_ != nullptr) {
-    capture_->Add(dispatch);
-    return {};
-  }
+  if (capture_ != nullptr) return Capture(dispatch);
   return Encode(dispatch, *kernel);
 }
 
@@ -224,7 +221,7 @@ Status SessionState::IssueBarrier() {
 Status SessionState::Barrier() {
   ASSAY_TRY(CheckUsable());
   if (capture_ != nullptr) {
-    capture_->AddBarrier();
+    if (!recaptured_) capture_->AddBarrier();
     return {};
   }
   if (!encoder_.is_open()) return {};
@@ -325,6 +322,7 @@ Status SessionState::Land() {
 
 void SessionState::Reset() {
   capture_.reset();
+  recaptured_.reset();
   if (queue_ != nullptr) Abandon();
   failure_.reset();
 }

@@ -34,7 +34,9 @@ class SessionState final {
   Status Commit();
   Status Wait();
   void Reset();
-  Status BeginCapture(Graph&& reuse);
+  Status BeginCapture();
+  Status BeginRecapture(Graph&& graph);
+  Status KeepCaptured();
   Result<Graph> EndCapture();
   Status Replay(const Graph& graph);
   Status Replay(const Graph& graph, const GraphPlan& plan);
@@ -48,6 +50,8 @@ class SessionState final {
  private:
   Status CheckUsable() const;
   Status CheckReplay(const Graph& graph) const;
+  // Adds a validated dispatch to the capture.
+  Status Capture(const gpu::Dispatch& dispatch);
   Result<const KernelEntry*> FindKernel(KernelId id);
   Status Validate(const gpu::Dispatch& dispatch, const KernelEntry** kernel);
   Status ValidateBinding(const KernelEntry& kernel, size_t index, const Binding& binding) const;
@@ -85,6 +89,8 @@ class SessionState final {
   std::vector<const KernelEntry*> kernels_;
   std::vector<BackendBinding> bindings_;   // Of the dispatch being encoded.
   std::unique_ptr<Graph::State> capture_;  // While capturing.
+  // While capturing again, the dispatch that the next one replaces.
+  std::optional<uint32_t> recaptured_;
 };
 
 }  // namespace assay::gpu
