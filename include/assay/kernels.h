@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "assay/base.h"
 #include "assay/gpu.h"
+#include "assay/gpu_graph.h"
 
 namespace assay::kernels {
 
@@ -52,6 +54,10 @@ struct Activations {
   uint32_t cols = 0;
 };
 uint64_t ActivationBytes(ActivationFormat format, uint64_t rows, uint64_t cols);
+
+// Which runs of operations one kernel can replace with the same bits; for gpu::PlanOptions. Lives
+// for ever.
+std::span<const gpu::FusionRule> FusionRules();
 
 // Adds every kernel of src/kernels/kernels.cc to the device's registry.
 Status RegisterKernels(gpu::Device& device);
@@ -136,6 +142,32 @@ class Ops final {
   // out[i] = sum over j of weights[i][j] * x[i * used + j] [+ residual[i]], in order of j.
   Status WeightedSum(gpu::Session& session, const Matrix& x, const gpu::BufferView& expert_weights,
                      uint32_t used, const Matrix& out, const gpu::BufferView& residual = {});
+
+  // --- Fused: each gives the bits of the operations it names, one after another, and needs no room
+  // for what lies between them.
+
+  // SiluMul of MatMul(gate, x) and MatMul(up, x). For few rows: the weights are read for each.
+  Status GateUp(gpu::Session& session, const Matrix& gate, const Matrix& up, const Activations& x,
+                const Activations& out);
+  // SiluMul of MatMulByExpert(gate, ...) and MatMulByExpert(up, ...). For few rows.
+  Status GateUpByExpert(gpu::Session& session, const Matrix& gate, const Matrix& up,
+                        uint32_t experts, const gpu::BufferView& expert_ids, const Activations& x,
+                        const Activations& out);
+  // WeightedSum of MatMulByExpert(weights, ...) with fan 1, and the residual. For few rows.
+  Status DownByExpertSum(gpu::Session& session, const Matrix& weights, uint32_t experts,
+                         const gpu::BufferView& expert_ids, const Activations& x,
+                         const gpu::BufferView& expert_weights, const Matrix& out,
+                         const gpu::BufferView& residual);
+  // RmsNorm into `norm`, MatMul(router, norm) and Route. `router` and `norm` are f32.
+  Status NormRoute(gpu::Session& session, const Matrix& x, const gpu::BufferView& weight, float eps,
+                   const Matrix& router, const Matrix& norm, uint32_t used, bool normalise,
+                   const gpu::BufferView& expert_ids, const gpu::BufferView& expert_weights);
+  // HeadNormRope of k, which stays as it is, and KvAppend of the result and v. `weight` is not
+  // empty.
+  Status HeadNormRopeAppend(gpu::Session& session, const Matrix& k, uint32_t head_dim,
+                            const gpu::BufferView& weight, float eps, uint32_t first_position,
+                            float base, const Matrix& v, const Matrix& k_cache,
+                            const Matrix& v_cache);
 
   // out[i] (int32) = the lowest column of the largest value of row i; a NaN never wins.
   Status ArgMax(gpu::Session& session, const Matrix& x, const gpu::BufferView& out);

@@ -4,13 +4,17 @@
 
 #include "kernels/argmax/argmax.h"
 #include "kernels/attention/attention.h"
+#include "kernels/down_by_expert_sum/down_by_expert_sum.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/gate_up/gate_up.h"
 #include "kernels/head_norm_rope/head_norm_rope.h"
+#include "kernels/head_norm_rope_append/head_norm_rope_append.h"
 #include "kernels/kernel_table.h"
 #include "kernels/kv_append/kv_append.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul_by_expert/matmul_by_expert.h"
+#include "kernels/norm_route/norm_route.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/route/route.h"
@@ -94,6 +98,41 @@ constexpr auto kTable = std::to_array<KernelRow>({
     Row<WeightedSumConstants, PickWeightedSum>("weighted_sum", 3, kDigest_weighted_sum),
     Row<WeightedSumConstants, PickWeightedSum>("weighted_sum_add", 4, kDigest_weighted_sum),
     Row<ArgMaxConstants, PickArgMax>("argmax", 2, kDigest_argmax),
+    Row<GateUpConstants, PickGateUpF32>("gate_up.f32.f32", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpF16>("gate_up.f16.f32", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpBF16>("gate_up.bf16.f32", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ8_0>("gate_up.q8_0.f32", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ4_0>("gate_up.q4_0.f32", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpF32>("gate_up.f32.q8", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpF16>("gate_up.f16.q8", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpBF16>("gate_up.bf16.q8", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ8_0>("gate_up.q8_0.q8", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ4_0>("gate_up.q4_0.q8", 4, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpF32>("gate_up_by_expert.f32.f32", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpF16>("gate_up_by_expert.f16.f32", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpBF16>("gate_up_by_expert.bf16.f32", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ8_0>("gate_up_by_expert.q8_0.f32", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ4_0>("gate_up_by_expert.q4_0.f32", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpF32>("gate_up_by_expert.f32.q8", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpF16>("gate_up_by_expert.f16.q8", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpBF16>("gate_up_by_expert.bf16.q8", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ8_0>("gate_up_by_expert.q8_0.q8", 5, kDigest_gate_up),
+    Row<GateUpConstants, PickGateUpQ4_0>("gate_up_by_expert.q4_0.q8", 5, kDigest_gate_up),
+    Row<DownByExpertSumConstants, PickDownByExpertSumF32>("down_by_expert_sum.f32", 6,
+                                                          kDigest_down_by_expert_sum),
+    Row<DownByExpertSumConstants, PickDownByExpertSumF16>("down_by_expert_sum.f16", 6,
+                                                          kDigest_down_by_expert_sum),
+    Row<DownByExpertSumConstants, PickDownByExpertSumBF16>("down_by_expert_sum.bf16", 6,
+                                                           kDigest_down_by_expert_sum),
+    Row<DownByExpertSumConstants, PickDownByExpertSumQ8_0>("down_by_expert_sum.q8_0", 6,
+                                                           kDigest_down_by_expert_sum),
+    Row<DownByExpertSumConstants, PickDownByExpertSumQ4_0>("down_by_expert_sum.q4_0", 6,
+                                                           kDigest_down_by_expert_sum),
+    Row<NormRouteConstants, PickNormRoute>("norm_route", 6, kDigest_norm_route),
+    Row<HeadNormRopeAppendConstants, PickHeadNormRopeAppendF32>("head_norm_rope_append.f32", 5,
+                                                                kDigest_head_norm_rope_append),
+    Row<HeadNormRopeAppendConstants, PickHeadNormRopeAppendF16>("head_norm_rope_append.f16", 5,
+                                                                kDigest_head_norm_rope_append),
 });
 static_assert(kTable.size() == static_cast<size_t>(KernelIndex::kCount));
 

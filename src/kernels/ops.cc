@@ -18,6 +18,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul_by_expert/matmul_by_expert.h"
 #include "kernels/ops_check.h"
+#include "kernels/ops_state.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/route/route.h"
@@ -26,103 +27,6 @@
 #include "kernels/weighted_sum/weighted_sum.h"
 
 namespace assay::kernels {
-namespace {
-
-constexpr uint64_t kInt32Bytes = sizeof(int32_t);
-
-gpu::Binding Read(const gpu::BufferView& view) { return {view, Access::kRead, true}; }
-gpu::Binding ReadSome(const gpu::BufferView& view) { return {view, Access::kRead, false}; }
-gpu::Binding Write(const gpu::BufferView& view) { return {view, Access::kWrite, true}; }
-gpu::Binding ReadWrite(const gpu::BufferView& view) { return {view, Access::kReadWrite, true}; }
-
-Status CheckEps(std::string_view op, float eps) {
-  if (eps >= 0.0f && std::isfinite(eps)) return {};
-  return Refuse(op, "eps", fmt::format("({}) is not a finite number of at least 0", eps));
-}
-
-// The highest position that a row takes, first + rows - 1, is a number of its own.
-Status CheckPositions(std::string_view op, uint32_t first_position, uint32_t rows) {
-  if (uint64_t{first_position} + rows <= std::numeric_limits<int32_t>::max()) return {};
-  return Refuse(op, "first_position",
-                fmt::format("({}) with {} rows passes the largest position ({})", first_position,
-                            rows, std::numeric_limits<int32_t>::max() - 1));
-}
-
-Status CheckHeads(std::string_view op, const Matrix& x, uint32_t head_dim) {
-  if (head_dim == 0 || x.cols % head_dim != 0) {
-    return Refuse(
-        op, "x",
-        fmt::format("has {} columns, which is not a multiple of head_dim ({})", x.cols, head_dim));
-  }
-  return {};
-}
-
-Status CheckHeadWeight(std::string_view op, const gpu::BufferView& weight, uint32_t head_dim,
-                       const Matrix& x) {
-  if (!weight) return {};
-  ASSAY_TRY(CheckView(op, "weight", weight, uint64_t{head_dim} * sizeof(float), sizeof(float)));
-  return CheckApart(op, "weight", weight, "x", x.view);
-}
-
-Status CheckRope(std::string_view op, uint32_t head_dim, uint32_t first_position, uint32_t rows,
-                 float base) {
-  if (head_dim % 2 != 0) {
-    return Refuse(op, "head_dim", fmt::format("({}) is odd, so that it has no pairs", head_dim));
-  }
-  if (!(base > 0.0f) || !std::isfinite(base)) {
-    return Refuse(op, "base", fmt::format("({}) is not a finite number above 0", base));
-  }
-  return CheckPositions(op, first_position, rows);
-}
-
-// A kv cache of f32 or f16 rows.
-Status CheckCache(std::string_view op, std::string_view name, const Matrix& cache) {
-  if (cache.type != DType::kF32 && cache.type != DType::kF16) {
-    return Refuse(op, name,
-                  fmt::format("has type {} where F32 or F16 is needed", DTypeName(cache.type)));
-  }
-  ASSAY_TRY(CheckWeights(op, name, cache));
-  if (cache.view.range().begin % DTypeBlockBytes(cache.type) != 0) {
-    return Refuse(op, name,
-                  fmt::format("begins at byte {} of its buffer, which is not a multiple "
-                              "of {}",
-                              cache.view.range().begin, DTypeBlockBytes(cache.type)));
-  }
-  return {};
-}
-
-Status CheckSameShape(std::string_view op, std::string_view name, uint32_t rows, uint32_t cols,
-                      std::string_view other, uint32_t other_rows, uint32_t other_cols) {
-  if (rows == other_rows && cols == other_cols) return {};
-  return Refuse(
-      op, name,
-      fmt::format("is {} x {} where {} is {} x {}", rows, cols, other, other_rows, other_cols));
-}
-
-// Rows [begin, begin + count) of a cache.
-Result<gpu::BufferView> CacheRows(const Matrix& cache, uint64_t begin, uint64_t count) {
-  const uint64_t row_bytes = WeightRowBytes(cache.type, cache.cols);
-  return cache.view.Slice(begin * row_bytes, count * row_bytes);
-}
-
-}  // namespace
-
-struct Ops::State {
-  gpu::Device* device = nullptr;
-  std::array<gpu::KernelId, static_cast<size_t>(KernelIndex::kCount)> ids;
-
-  Status Encode(gpu::Session& session, const Launch& launch,
-                std::span<const gpu::Binding> bindings) const {
-    return session.Dispatch({.kernel = ids[static_cast<size_t>(launch.kernel)],
-                             .bindings = bindings,
-                             .constants = launch.constant_span(),
-                             .grid = launch.grid,
-                             .shared_bytes = launch.shared_bytes});
-  }
-  Status Elementwise(gpu::Session& session, bool add, const Matrix& a, const Matrix& b,
-                     const Matrix& out) const;
-};
-
 Ops::Ops(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Ops::~Ops() = default;
 
@@ -287,33 +191,10 @@ Status Ops::Rope(gpu::Session& session, const Matrix& x, uint32_t head_dim, uint
 Status Ops::KvAppend(gpu::Session& session, const Matrix& k, const Matrix& v,
                      uint32_t first_position, const Matrix& k_cache, const Matrix& v_cache) {
   constexpr std::string_view kOp = "kv_append";
-  ASSAY_TRY(CheckF32(kOp, "k", k));
-  ASSAY_TRY(CheckF32(kOp, "v", v));
-  ASSAY_TRY(CheckCache(kOp, "k_cache", k_cache));
-  ASSAY_TRY(CheckCache(kOp, "v_cache", v_cache));
-  ASSAY_TRY(CheckSameShape(kOp, "v", v.rows, v.cols, "k", k.rows, k.cols));
-  ASSAY_TRY(CheckSameShape(kOp, "v_cache", v_cache.rows, v_cache.cols, "k_cache", k_cache.rows,
-                           k_cache.cols));
-  if (v_cache.type != k_cache.type) {
-    return Refuse(kOp, "v_cache",
-                  fmt::format("has type {} where k_cache has {}", DTypeName(v_cache.type),
-                              DTypeName(k_cache.type)));
-  }
-  ASSAY_TRY(CheckSize(kOp, "k.cols", k.cols, "k_cache.cols", k_cache.cols));
-  if (uint64_t{first_position} + k.rows > k_cache.rows) {
-    return Refuse(kOp, "k",
-                  fmt::format("has {} rows from position {}, which pass the cache's {}", k.rows,
-                              first_position, k_cache.rows));
-  }
-  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView k_rows, CacheRows(k_cache, first_position, k.rows));
-  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView v_rows, CacheRows(v_cache, first_position, v.rows));
-  ASSAY_TRY(CheckApart(kOp, "k", k.view, "k_cache", k_rows));
-  ASSAY_TRY(CheckApart(kOp, "k", k.view, "v_cache", v_rows));
-  ASSAY_TRY(CheckApart(kOp, "v", v.view, "k_cache", k_rows));
-  ASSAY_TRY(CheckApart(kOp, "v", v.view, "v_cache", v_rows));
-  ASSAY_TRY(CheckApart(kOp, "k_cache", k_rows, "v_cache", v_rows));
+  ASSAY_ASSIGN_OR_RETURN(const CacheRowViews rows,
+                         CheckAppend(kOp, k, v, first_position, k_cache, v_cache));
   return state_->Encode(session, LaunchKvAppend(k_cache.type, k.rows, k.cols),
-                        std::array{Read(k.view), Read(v.view), Write(k_rows), Write(v_rows)});
+                        std::array{Read(k.view), Read(v.view), Write(rows.k), Write(rows.v)});
 }
 
 Status Ops::Attention(gpu::Session& session, const Matrix& q, const Matrix& k_cache,

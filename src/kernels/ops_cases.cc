@@ -60,12 +60,46 @@ void AddWeightCases(DType type, std::vector<OpCase>& cases) {
   }
 }
 
+void AddFusedWeightCases(DType type, std::vector<OpCase>& cases) {
+  const std::string_view name = DTypeName(type);
+  for (const ActivationFormat format : kFormats) {
+    const std::string form = std::string(name) + "_" + std::string(FormatName(format));
+    cases.push_back({Named("GateUp", form), [=](Ops& ops, gpu::Session& session, Operands& o) {
+                       return ops.GateUp(session, o.Weights(type, 96, 64), o.Weights(type, 96, 64),
+                                         o.Input(ops.InputFormat(type), 2, 64),
+                                         o.Output(format, 2, 96));
+                     }});
+    cases.push_back(
+        {Named("GateUpByExpert", form), [=](Ops& ops, gpu::Session& session, Operands& o) {
+           return ops.GateUpByExpert(session, o.Weights(type, 8 * 32, 64),
+                                     o.Weights(type, 8 * 32, 64), 8, o.Values(o.Ids(4, 9)),
+                                     o.Input(ops.InputFormat(type), 2, 64),
+                                     o.Output(format, 4, 32));
+         }});
+  }
+  for (const bool in_place : {false, true}) {
+    cases.push_back({Named("DownByExpertSum", name) + (in_place ? "_in_place" : ""),
+                     [=](Ops& ops, gpu::Session& session, Operands& o) {
+                       const Matrix out = o.F32(2, 24);
+                       return ops.DownByExpertSum(
+                           session, o.Weights(type, 8 * 24, 64), 8, o.Values(o.Ids(6, 9)),
+                           o.Input(ops.InputFormat(type), 6, 64), o.F32(2, 3).view, out,
+                           in_place ? out.view : o.F32(2, 24).view);
+                     }});
+  }
+}
+
 void AddCacheCases(DType type, std::vector<OpCase>& cases) {
   const std::string_view name = DTypeName(type);
   cases.push_back({Named("KvAppend", name), [type](Ops& ops, gpu::Session& session, Operands& o) {
                      return ops.KvAppend(session, o.F32(3, 40), o.F32(3, 40), 5,
                                          o.Cache(type, 12, 40), o.Cache(type, 12, 40));
                    }});
+  cases.push_back(
+      {Named("HeadNormRopeAppend", name), [type](Ops& ops, gpu::Session& session, Operands& o) {
+         return ops.HeadNormRopeAppend(session, o.F32(3, 48), 24, o.F32(1, 24).view, 1e-6f, 5, 1e4f,
+                                       o.F32(3, 48), o.Cache(type, 12, 48), o.Cache(type, 12, 48));
+       }});
   for (const ActivationFormat format : kFormats) {
     for (const uint32_t tokens : {1u, 5u}) {
       cases.push_back({Named("Attention", name) + "_" + std::string(FormatName(format)) +
@@ -125,6 +159,12 @@ void AddOtherCases(std::vector<OpCase>& cases) {
   cases.push_back({"Route", [](Ops& ops, gpu::Session& session, Operands& o) {
                      return ops.Route(session, o.F32(5, 20), 3, true, o.Garbage(5 * 3 * 4),
                                       o.Garbage(5 * 3 * 4));
+                   }});
+  cases.push_back({"NormRoute", [](Ops& ops, gpu::Session& session, Operands& o) {
+                     return ops.NormRoute(session, o.F32(3, 96), o.F32(1, 96).view, 1e-6f,
+                                          o.F32(20, 96),
+                                          AsMatrix(o.Output(ActivationFormat::kF32, 3, 96)), 4,
+                                          true, o.Garbage(3 * 4 * 4), o.Garbage(3 * 4 * 4));
                    }});
   cases.push_back({"WeightedSum", [](Ops& ops, gpu::Session& session, Operands& o) {
                      return ops.WeightedSum(session, o.F32(6, 1100), o.F32(3, 2).view, 2,
@@ -186,6 +226,7 @@ std::vector<int32_t> Operands::Ids(uint32_t count, uint32_t limit) {
 std::vector<OpCase> AllOpCases() {
   std::vector<OpCase> cases;
   for (const DType type : kWeightTypes) AddWeightCases(type, cases);
+  for (const DType type : kWeightTypes) AddFusedWeightCases(type, cases);
   for (const DType type : {DType::kF32, DType::kF16}) AddCacheCases(type, cases);
   for (const ActivationFormat format : kFormats) AddFormatCases(format, cases);
   AddOtherCases(cases);

@@ -1,10 +1,12 @@
 #include "kernels/ops_check.h"
 
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "kernels/activations.h"
+#include "kernels/weight_types.h"
 
 namespace assay::kernels {
 namespace {
@@ -107,6 +109,107 @@ Status CheckApartOrSame(std::string_view op, std::string_view read_name,
                         const gpu::BufferView& written) {
   if (SameBuffer(read, written) && read.range() == written.range()) return {};
   return CheckApart(op, read_name, read, written_name, written);
+}
+
+Status CheckEps(std::string_view op, float eps) {
+  if (eps >= 0.0f && std::isfinite(eps)) return {};
+  return Refuse(op, "eps", fmt::format("({}) is not a finite number of at least 0", eps));
+}
+
+// The highest position that a row takes, first + rows - 1, is a number of its own.
+Status CheckPositions(std::string_view op, uint32_t first_position, uint32_t rows) {
+  if (uint64_t{first_position} + rows <= std::numeric_limits<int32_t>::max()) return {};
+  return Refuse(op, "first_position",
+                fmt::format("({}) with {} rows passes the largest position ({})", first_position,
+                            rows, std::numeric_limits<int32_t>::max() - 1));
+}
+
+Status CheckHeads(std::string_view op, const Matrix& x, uint32_t head_dim) {
+  if (head_dim == 0 || x.cols % head_dim != 0) {
+    return Refuse(
+        op, "x",
+        fmt::format("has {} columns, which is not a multiple of head_dim ({})", x.cols, head_dim));
+  }
+  return {};
+}
+
+Status CheckHeadWeight(std::string_view op, const gpu::BufferView& weight, uint32_t head_dim,
+                       const Matrix& x) {
+  if (!weight) return {};
+  ASSAY_TRY(CheckView(op, "weight", weight, uint64_t{head_dim} * sizeof(float), sizeof(float)));
+  return CheckApart(op, "weight", weight, "x", x.view);
+}
+
+Status CheckRope(std::string_view op, uint32_t head_dim, uint32_t first_position, uint32_t rows,
+                 float base) {
+  if (head_dim % 2 != 0) {
+    return Refuse(op, "head_dim", fmt::format("({}) is odd, so that it has no pairs", head_dim));
+  }
+  if (!(base > 0.0f) || !std::isfinite(base)) {
+    return Refuse(op, "base", fmt::format("({}) is not a finite number above 0", base));
+  }
+  return CheckPositions(op, first_position, rows);
+}
+
+// A kv cache of f32 or f16 rows.
+Status CheckCache(std::string_view op, std::string_view name, const Matrix& cache) {
+  if (cache.type != DType::kF32 && cache.type != DType::kF16) {
+    return Refuse(op, name,
+                  fmt::format("has type {} where F32 or F16 is needed", DTypeName(cache.type)));
+  }
+  ASSAY_TRY(CheckWeights(op, name, cache));
+  if (cache.view.range().begin % DTypeBlockBytes(cache.type) != 0) {
+    return Refuse(op, name,
+                  fmt::format("begins at byte {} of its buffer, which is not a multiple "
+                              "of {}",
+                              cache.view.range().begin, DTypeBlockBytes(cache.type)));
+  }
+  return {};
+}
+
+Status CheckSameShape(std::string_view op, std::string_view name, uint32_t rows, uint32_t cols,
+                      std::string_view other, uint32_t other_rows, uint32_t other_cols) {
+  if (rows == other_rows && cols == other_cols) return {};
+  return Refuse(
+      op, name,
+      fmt::format("is {} x {} where {} is {} x {}", rows, cols, other, other_rows, other_cols));
+}
+
+// Rows [begin, begin + count) of a cache.
+Result<gpu::BufferView> CacheRows(const Matrix& cache, uint64_t begin, uint64_t count) {
+  const uint64_t row_bytes = WeightRowBytes(cache.type, cache.cols);
+  return cache.view.Slice(begin * row_bytes, count * row_bytes);
+}
+
+Result<CacheRowViews> CheckAppend(std::string_view op, const Matrix& k, const Matrix& v,
+                                  uint32_t first_position, const Matrix& k_cache,
+                                  const Matrix& v_cache) {
+  ASSAY_TRY(CheckF32(op, "k", k));
+  ASSAY_TRY(CheckF32(op, "v", v));
+  ASSAY_TRY(CheckCache(op, "k_cache", k_cache));
+  ASSAY_TRY(CheckCache(op, "v_cache", v_cache));
+  ASSAY_TRY(CheckSameShape(op, "v", v.rows, v.cols, "k", k.rows, k.cols));
+  ASSAY_TRY(CheckSameShape(op, "v_cache", v_cache.rows, v_cache.cols, "k_cache", k_cache.rows,
+                           k_cache.cols));
+  if (v_cache.type != k_cache.type) {
+    return Refuse(op, "v_cache",
+                  fmt::format("has type {} where k_cache has {}", DTypeName(v_cache.type),
+                              DTypeName(k_cache.type)));
+  }
+  ASSAY_TRY(CheckSize(op, "k.cols", k.cols, "k_cache.cols", k_cache.cols));
+  if (uint64_t{first_position} + k.rows > k_cache.rows) {
+    return Refuse(op, "k",
+                  fmt::format("has {} rows from position {}, which pass the cache's {}", k.rows,
+                              first_position, k_cache.rows));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView k_rows, CacheRows(k_cache, first_position, k.rows));
+  ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView v_rows, CacheRows(v_cache, first_position, v.rows));
+  ASSAY_TRY(CheckApart(op, "k", k.view, "k_cache", k_rows));
+  ASSAY_TRY(CheckApart(op, "k", k.view, "v_cache", v_rows));
+  ASSAY_TRY(CheckApart(op, "v", v.view, "k_cache", k_rows));
+  ASSAY_TRY(CheckApart(op, "v", v.view, "v_cache", v_rows));
+  ASSAY_TRY(CheckApart(op, "k_cache", k_rows, "v_cache", v_rows));
+  return CacheRowViews{k_rows, v_rows};
 }
 
 }  // namespace assay::kernels

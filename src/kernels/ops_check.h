@@ -40,6 +40,35 @@ Status CheckApartOrSame(std::string_view op, std::string_view read_name,
                         const gpu::BufferView& read, std::string_view written_name,
                         const gpu::BufferView& written);
 
+Status CheckEps(std::string_view op, float eps);
+
+// The highest position that a row takes, first + rows - 1, is a number of its own.
+Status CheckPositions(std::string_view op, uint32_t first_position, uint32_t rows);
+
+// x's columns are whole heads.
+Status CheckHeads(std::string_view op, const Matrix& x, uint32_t head_dim);
+// An optional weight of one head, apart from x.
+Status CheckHeadWeight(std::string_view op, const gpu::BufferView& weight, uint32_t head_dim,
+                       const Matrix& x);
+Status CheckRope(std::string_view op, uint32_t head_dim, uint32_t first_position, uint32_t rows,
+                 float base);
+
+// A kv cache of f32 or f16 rows.
+Status CheckCache(std::string_view op, std::string_view name, const Matrix& cache);
+// Rows [begin, begin + count) of a cache.
+Result<gpu::BufferView> CacheRows(const Matrix& cache, uint64_t begin, uint64_t count);
+
+// The rows of the caches that k and v are appended to, when all of them fit each other.
+struct CacheRowViews {
+  gpu::BufferView k, v;
+};
+Result<CacheRowViews> CheckAppend(std::string_view op, const Matrix& k, const Matrix& v,
+                                  uint32_t first_position, const Matrix& k_cache,
+                                  const Matrix& v_cache);
+
+Status CheckSameShape(std::string_view op, std::string_view name, uint32_t rows, uint32_t cols,
+                      std::string_view other, uint32_t other_rows, uint32_t other_cols);
+
 }  // namespace assay::kernels
 
 #endif  // ASSAY_KERNELS_OPS_CHECK_H_
