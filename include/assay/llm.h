@@ -20,6 +20,7 @@
 
 #include "assay/base.h"
 #include "assay/gpu.h"
+#include "assay/gpu_graph.h"
 
 namespace assay::gguf {
 
@@ -198,6 +199,9 @@ struct DecoderOptions {
   KvType kv = KvType::kF16;
   gpu::BarrierMode barriers = gpu::BarrierMode::kManual;
   uint64_t drop_barrier = 0;  // gpu::SessionOptions', in every pass through the model.
+  // Runs each pass through a plan that fuses and reorders its dispatches (docs/graph.md), made once
+  // for each number of tokens; the bits are the same without.
+  bool graph = true;
 };
 
 // One sequence: its cache, its position and its session. One thread. Borrows the model.
@@ -221,6 +225,8 @@ class Decoder final {
   // Back to position 0.
   void Reset();
   const gpu::Counters& counters() const;
+  // What the plan of a pass over one token made of it; null before the first one, or without plans.
+  const gpu::PlanReport* token_plan() const;
 
  private:
   struct State;

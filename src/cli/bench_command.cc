@@ -35,6 +35,11 @@ struct Row {
   int64_t tokens = 0;  // A repetition's; 0 for load.
   int64_t depth = 0;   // Tokens in the cache before it began.
   std::vector<double> values;
+  // Of one decoded token: as the model encodes it, and as it is issued.
+  uint64_t dispatches_encoded = 0;
+  uint64_t barriers_encoded = 0;
+  uint64_t dispatches = 0;
+  uint64_t barriers = 0;
 
   // Seconds for load, tokens a second for the others.
   std::string_view unit() const { return kind == "load" ? "s" : "tok/s"; }
@@ -166,6 +171,14 @@ Status BenchCommand::Decode(Context& context, llm::Decoder& decoder, uint32_t vo
     const double seconds = Seconds(Clock::now() - start);
     if (repetition >= 0) row.values.push_back(static_cast<double>(row.tokens) / seconds);
   }
+  // Every token is encoded alike, so that one more tells.
+  const gpu::Counters before = decoder.counters();
+  ASSAY_TRY(decoder.Feed(std::span(ids).last(1)));
+  row.dispatches = decoder.counters().dispatches - before.dispatches;
+  row.barriers = decoder.counters().barriers - before.barriers;
+  const gpu::PlanReport* const plan = decoder.token_plan();
+  row.dispatches_encoded = plan == nullptr ? row.dispatches : plan->dispatches_recorded;
+  row.barriers_encoded = plan == nullptr ? row.barriers : plan->barriers_recorded;
   return {};
 }
 
@@ -222,9 +235,9 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
 }
 
 void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
-  context.Print(fmt::format("{}, {} bytes, backend {}, kv {}, barriers {}{}\n",
+  context.Print(fmt::format("{}, {} bytes, backend {}, kv {}, graph {}, barriers {}{}\n",
                             Printable(file.name()), file.size_bytes(), engine_.backend, engine_.kv,
-                            engine_.barriers, engine_.checked ? ", checked" : ""));
+                            engine_.graph, engine_.barriers, engine_.checked ? ", checked" : ""));
   context.Print(fmt::format("{:>7}  {:<8} {:>6} {:>6} {:>10} {:>10} {:>10}\n", "threads", "what",
                             "tokens", "depth", "median", "lowest", "highest"));
   for (const Row& row : rows_) {
@@ -232,6 +245,13 @@ void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
     context.Print(fmt::format("{:>7}  {:<8} {:>6} {:>6} {:>10.4g} {:>10.4g} {:>10.4g} {}\n",
                               row.threads, row.kind, row.tokens, row.depth, Median(row.values),
                               *low, *high, row.unit()));
+  }
+  // The same at any depth and number of threads.
+  const auto decode = std::ranges::find(rows_, "decode", &Row::kind);
+  if (decode != rows_.end()) {
+    context.Print(fmt::format("a token: {} dispatches, {} barriers; as encoded {}, {}\n",
+                              decode->dispatches, decode->barriers, decode->dispatches_encoded,
+                              decode->barriers_encoded));
   }
   context.Print(fmt::format("peak memory {:.1f} MiB\n",
                             static_cast<double>(PeakRssBytes()) / (1024.0 * 1024.0)));
@@ -244,6 +264,7 @@ void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
   json["backend"] = engine_.backend;
   json["kv"] = engine_.kv;
   json["barriers"] = engine_.barriers;
+  json["graph"] = engine_.graph;
   json["mmap"] = engine_.mmap;
   json["checked"] = engine_.checked;
   json["rows"] = nlohmann::ordered_json::array();
@@ -256,6 +277,12 @@ void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
     item["unit"] = row.unit();
     item["median"] = Median(row.values);
     item["values"] = row.values;
+    if (row.kind == "decode") {
+      item["token"] = {{"dispatches", row.dispatches},
+                       {"barriers", row.barriers},
+                       {"dispatches_encoded", row.dispatches_encoded},
+                       {"barriers_encoded", row.barriers_encoded}};
+    }
     json["rows"].push_back(std::move(item));
   }
   json["peak_rss_bytes"] = PeakRssBytes();

@@ -65,6 +65,24 @@ TEST_F(BenchCommandTest, E6_SaysWhenItIsChecked) {
   EXPECT_THAT(out(), HasSubstr("barriers manual, checked\n"));
 }
 
+TEST_F(BenchCommandTest, E10_ReportsDispatchesAndBarriersOfATokenBeforeAndAfter) {
+  const std::vector<std::string> words = {"-p", "0", "-n", "2", "-r", "1", "--json", "--graph"};
+  const auto token = [&](const std::string& graph) {
+    auto with = words;
+    with.push_back(graph);
+    EXPECT_EQ(Bench(with), 0) << err();
+    return nlohmann::json::parse(out())["rows"][1]["token"];
+  };
+  const auto off = token("off");
+  const auto on = token("on");
+  EXPECT_EQ(off["dispatches"], off["dispatches_encoded"]);
+  EXPECT_EQ(off["barriers"], off["barriers_encoded"]);
+  EXPECT_EQ(on["dispatches_encoded"], off["dispatches"]);
+  EXPECT_EQ(on["barriers_encoded"], off["barriers"]);
+  EXPECT_LT(on["dispatches"], off["dispatches"]);
+  EXPECT_LT(on["barriers"], off["barriers"]);
+}
+
 TEST_F(BenchCommandTest, PrintsATable) {
   ASSERT_EQ(Bench({"-p", "4", "-n", "0", "-r", "1"}), 0) << err();
   EXPECT_THAT(out(), HasSubstr("prefill"));

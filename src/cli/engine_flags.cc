@@ -51,6 +51,12 @@ std::vector<Flag> EngineFlags::Flags() {
        .help = "Who places barriers: the model's code, the encoder where data conflict, or one "
                "after every dispatch. The results are the same bits.",
        .group = group},
+      {.names = "--graph",
+       .value = ChoiceValue{&graph, {"on", "off"}},
+       .placeholder = "on|off",
+       .help = "Fuses and reorders the dispatches of each pass, by a plan that is made once for "
+               "each number of tokens. The results are the same bits.",
+       .group = group},
       {.names = "--backend",
        .value = ChoiceValue{&backend, gpu::BackendNames()},
        .placeholder = "NAME",
@@ -118,6 +124,7 @@ llm::DecoderOptions EngineFlags::decoder_options() const {
   options.barriers = barriers == "serial"      ? gpu::BarrierMode::kSerial
                      : barriers == "automatic" ? gpu::BarrierMode::kAutomatic
                                                : gpu::BarrierMode::kManual;
+  options.graph = graph == "on";
   return options;
 }
 

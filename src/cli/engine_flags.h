@@ -25,13 +25,14 @@ struct EngineFlags {
   int64_t context = 0;
   std::string kv = "f16";
   std::string barriers = "manual";
+  std::string graph = "on";
   std::string backend = "cpu";
   std::string schedule = "recorded";
   int64_t drop_barrier = 0;
   bool mmap = false;
   bool checked = false;
 
-  // -m, --loaders, -c, --kv, --barriers, --backend, --mmap and --checked, which write into this
+  // -m, --loaders, -c, --kv, --barriers, --graph, --backend, --mmap and --checked, which write into this
   // object.
   std::vector<Flag> Flags();
   // -t, apart because bench takes a list.

@@ -121,8 +121,8 @@ TEST_F(TraceCommandTest, SaysWhatDecidesTheDispatchesAndNothingOfTheRun) {
   const std::string text = ReadAll(Path("a/depth-4.trace"));
   for (const std::string line :
        {"\nmeta backend cpu\n", "\nmeta barriers manual\n", "\nmeta context 128\n",
-        "\nmeta depth 4\n", "\nmeta kv f32\n", "\nmeta steps 2\n", "\nmeta weights read\n",
-        "\nmeta model-digest "}) {
+        "\nmeta depth 4\n", "\nmeta graph on\n", "\nmeta kv f32\n", "\nmeta steps 2\n",
+        "\nmeta weights read\n", "\nmeta model-digest "}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
   EXPECT_THAT(text, ::testing::Not(HasSubstr("threads")));

@@ -16,8 +16,19 @@ namespace {
 
 // Rows of a pass times the experts used by each stay far below 2^32.
 constexpr uint32_t kMaxPrefillChunk = 65536;
+// Shapes of passes that a decoder remembers. Those of single tokens, with and without logits, are
+// two.
+constexpr size_t kMostPlans = 8;
 
 }  // namespace
+
+// Passes of one shape: the graph of the last one, and how to run it.
+struct PlannedPass {
+  uint32_t rows = 0;
+  bool want_logits = false;
+  gpu::Graph graph;
+  gpu::GraphPlan plan;
+};
 
 struct Decoder::State {
   const Model::State* model = nullptr;
@@ -28,6 +39,9 @@ struct Decoder::State {
   PassBuffers one;  // The views of a pass over one token, which decoding repeats.
   uint32_t context = 0;
   uint32_t position = 0;
+  bool graph = false;
+  // The most recently used one last.
+  std::vector<std::unique_ptr<PlannedPass>> planned;
   bool has_logits = false;
   // The logits on the host, filled at the first question after a pass.
   std::vector<float> logits;
@@ -35,8 +49,12 @@ struct Decoder::State {
 
   Status Check(std::span<const TokenId> ids) const;
   Status Pass(std::span<const TokenId> ids, uint32_t first_position, bool want_logits);
-  Status Encode(const PassBuffers& pass, std::span<const TokenId> ids, uint32_t first_position,
-                bool want_logits);
+  Status Encode(const PassBuffers& pass, uint32_t first_position, bool want_logits,
+                bool place_barriers, bool positions_only = false);
+  Status EncodePlanned(const PassBuffers& pass, uint32_t first_position, bool want_logits);
+  Result<PlannedPass*> PlanFor(const PassBuffers& pass, bool want_logits);
+  Status Run(const PassBuffers& pass, std::span<const TokenId> ids, uint32_t first_position,
+             bool want_logits);
   Status RequireLogits() const;
   // The error of logits that are all NaN.
   Error NoNumber() const;
@@ -64,12 +82,68 @@ Status Decoder::State::Check(std::span<const TokenId> ids) const {
   return {};
 }
 
-Status Decoder::State::Encode(const PassBuffers& pass, std::span<const TokenId> ids,
-                              uint32_t first_position, bool want_logits) {
+Status Decoder::State::Encode(const PassBuffers& pass, uint32_t first_position, bool want_logits,
+                              bool place_barriers, bool positions_only) {
+  LayerEncoder encoder(*session, *ops, model->config, pass, place_barriers, positions_only);
+  return encoder.Encode(*model->architecture, model->weights, cache, first_position, want_logits);
+}
+
+Result<PlannedPass*> Decoder::State::PlanFor(const PassBuffers& pass, bool want_logits) {
+  const auto known = std::ranges::find_if(planned, [&](const auto& shape) {
+    return shape->rows == pass.all.rows && shape->want_logits == want_logits;
+  });
+  if (known != planned.end()) {
+    std::rotate(known, known + 1, planned.end());
+    return planned.back().get();
+  }
+  // The first position and the last one: what they bind spans what every pass between them binds.
+  std::array<gpu::Graph, 2> samples;
+  for (const uint32_t first : {0U, context - pass.all.rows}) {
+    ASSAY_TRY(session->BeginCapture());
+    ASSAY_TRY(Encode(pass, first, want_logits, /*place_barriers=*/true));
+    ASSAY_ASSIGN_OR_RETURN(samples[first == 0 ? 0 : 1], session->EndCapture());
+  }
+  auto made = std::make_unique<PlannedPass>();
+  made->rows = pass.all.rows;
+  made->want_logits = want_logits;
+  std::vector<const gpu::Graph*> spanned = {&samples[0]};
+  if (context > pass.all.rows) spanned.push_back(&samples[1]);
+  const gpu::PlanOptions options{.fusions = kernels::FusionRules(), .scratch = scratch->Dead()};
+  ASSAY_ASSIGN_OR_RETURN(made->plan, gpu::GraphPlan::Create(*model->device, spanned, options));
+  made->graph = std::move(samples[0]);
+  // The plan of single tokens, which decoding comes back to, stays.
+  if (planned.size() == kMostPlans) {
+    planned.erase(
+        std::ranges::find_if(planned, [](const auto& shape) { return shape->rows != 1; }));
+  }
+  planned.push_back(std::move(made));
+  return planned.back().get();
+}
+
+Status Decoder::State::EncodePlanned(const PassBuffers& pass, uint32_t first_position,
+                                     bool want_logits) {
+  auto found = PlanFor(pass, want_logits);
+  if (!found) {
+    return Fail(std::move(found).error().While(
+        fmt::format("planning a pass over {} tokens", pass.all.rows)));
+  }
+  PlannedPass& shape = **found;
+  ASSAY_TRY(session->BeginRecapture(std::move(shape.graph)));
+  ASSAY_TRY(Encode(pass, first_position, want_logits, /*place_barriers=*/false,
+                   /*positions_only=*/true));
+  ASSAY_ASSIGN_OR_RETURN(shape.graph, session->EndCapture());
+  return session->Replay(shape.graph, shape.plan);
+}
+
+Status Decoder::State::Run(const PassBuffers& pass, std::span<const TokenId> ids,
+                           uint32_t first_position, bool want_logits) {
   ASSAY_TRY(model->device->Write(pass.all.ids, std::as_bytes(ids)));
-  LayerEncoder encoder(*session, *ops, model->config, pass);
-  ASSAY_TRY(
-      encoder.Encode(*model->architecture, model->weights, cache, first_position, want_logits));
+  if (graph) {
+    ASSAY_TRY(EncodePlanned(pass, first_position, want_logits));
+  } else {
+    ASSAY_TRY(Encode(pass, first_position, want_logits,
+                     session->barrier_mode() == gpu::BarrierMode::kManual));
+  }
   ASSAY_TRY(session->Commit());
   return session->Wait();
 }
@@ -78,10 +152,10 @@ Status Decoder::State::Pass(std::span<const TokenId> ids, uint32_t first_positio
                             bool want_logits) {
   Status status;
   if (ids.size() == 1) {
-    status = Encode(one, ids, first_position, want_logits);
+    status = Run(one, ids, first_position, want_logits);
   } else {
     ASSAY_ASSIGN_OR_RETURN(const PassBuffers pass, scratch->Cut(static_cast<uint32_t>(ids.size())));
-    status = Encode(pass, ids, first_position, want_logits);
+    status = Run(pass, ids, first_position, want_logits);
   }
   // What was encoded before the failure must not run with a later pass.
   if (!status) session->Reset();
@@ -144,6 +218,13 @@ uint32_t Decoder::position() const { return state_->position; }
 uint32_t Decoder::context() const { return state_->context; }
 const gpu::Counters& Decoder::counters() const { return state_->session->counters(); }
 
+const gpu::PlanReport* Decoder::token_plan() const {
+  for (const auto& one : state_->planned) {
+    if (one->rows == 1 && one->want_logits) return &one->plan.report();
+  }
+  return nullptr;
+}
+
 Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
                                                  const DecoderOptions& options) {
   const Model::State& from = model->state();
@@ -159,6 +240,7 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
   }
   auto state = std::make_unique<State>();
   state->model = &from;
+  state->graph = options.graph;
   state->context = options.context > 0 ? options.context : from.config.context;
   const uint32_t chunk = std::min(options.prefill_chunk, state->context);
   ASSAY_ASSIGN_OR_RETURN(state->ops, kernels::Ops::Create(from.device));

@@ -188,6 +188,60 @@ TEST(Determinism, E5_EveryBarrierModeGivesTheSameBits) {
   }
 }
 
+TEST(Determinism, E10_PlansGiveTheSameBitsWithFewerBarriers) {
+  for (const auto type : {testing::kQ8_0, testing::kQ4_0, testing::kF16, testing::kF32}) {
+    for (const bool experts : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << type << (experts ? " experts" : " dense"));
+      auto model = Shape(type, experts, true);
+      // So many that a token's two are not worth going through them expert by expert.
+      if (experts) model.experts = 8;
+      const std::string bytes = testing::MakeTinyModel(model).Build();
+      for (const int threads : {1, 2, 3}) {
+        const Engine engine(bytes, {.threads = threads});
+        const auto ids = SomeIds(20, engine.model().config().vocabulary);
+        for (const KvType kv : {KvType::kF16, KvType::kF32}) {
+          // Chunks of several sizes, so that several shapes are planned; the last one is short.
+          const auto plain = engine.NewDecoder({.prefill_chunk = 7, .kv = kv, .graph = false});
+          const auto planned = engine.NewDecoder({.prefill_chunk = 7, .kv = kv, .graph = true});
+          ExpectSameBits(LogitsOf(*planned, ids, 4), LogitsOf(*plain, ids, 4));
+          EXPECT_LT(planned->counters().barriers, plain->counters().barriers);
+          EXPECT_LT(planned->counters().dispatches, plain->counters().dispatches);
+          EXPECT_EQ(plain->token_plan(), nullptr);
+          const gpu::PlanReport* const report = planned->token_plan();
+          ASSERT_NE(report, nullptr);
+          // The model's own order needs what it places, and no more is left to gain by moving.
+          EXPECT_EQ(report->barriers_recorded, report->barriers_least);
+          EXPECT_LT(report->barriers, report->barriers_least);
+          EXPECT_EQ(report->barriers_least - report->barriers, 3U * (experts ? 5 : 2));
+        }
+      }
+    }
+  }
+}
+
+// Every shape that a decoder forgets is planned again when it comes back.
+TEST(Determinism, E10_MoreShapesOfPassesThanAreRemembered) {
+  auto model = QuantisedDense();
+  model.context = 300;
+  const Engine engine(testing::MakeTinyModel(model).Build());
+  const auto ids = SomeIds(14 * 15, engine.model().config().vocabulary);
+  const auto plain = engine.NewDecoder({.graph = false});
+  const auto planned = engine.NewDecoder({.graph = true});
+  for (int round = 0; round < 2; ++round) {
+    std::span<const TokenId> rest = ids;
+    for (size_t count = 1; count <= 14; ++count) {
+      ASSERT_TRUE(plain->Feed(rest.first(count)).has_value());
+      ASSERT_TRUE(planned->Feed(rest.first(count)).has_value());
+      const auto want = plain->Logits().value();
+      const auto got = planned->Logits().value();
+      ExpectSameBits({got.begin(), got.end()}, {want.begin(), want.end()});
+      rest = rest.subspan(count);
+    }
+    plain->Reset();
+    planned->Reset();
+  }
+}
+
 TEST(Determinism, TwoDecodersOfOneModelDoNotMeet) {
   const Engine engine(testing::MakeTinyModel(QuantisedExperts()).Build());
   const auto ids = SomeIds(12, engine.model().config().vocabulary);

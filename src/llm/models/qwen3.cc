@@ -27,12 +27,17 @@ Status Encode(LayerEncoder& encoder, const LayerWeights& layer) {
   const StepBuffers& step = encoder.step();
   kernels::Ops& ops = encoder.ops();
   gpu::Session& session = encoder.session();
-  ASSAY_TRY(ops.MatMul(session, layer.gate, encoder.NormFor(layer.gate), step.gate));
-  ASSAY_TRY(ops.MatMul(session, layer.up, encoder.NormFor(layer.up), step.up));
+  ASSAY_TRY(encoder.Fixed(
+      [&] { return ops.MatMul(session, layer.gate, encoder.NormFor(layer.gate), step.gate); }));
+  ASSAY_TRY(encoder.Fixed(
+      [&] { return ops.MatMul(session, layer.up, encoder.NormFor(layer.up), step.up); }));
   ASSAY_TRY(encoder.Barrier());
-  ASSAY_TRY(ops.SiluMul(session, step.gate, step.up, encoder.GatedFor(layer.down)));
+  ASSAY_TRY(encoder.Fixed(
+      [&] { return ops.SiluMul(session, step.gate, step.up, encoder.GatedFor(layer.down)); }));
   ASSAY_TRY(encoder.Barrier());
-  ASSAY_TRY(ops.MatMul(session, layer.down, encoder.GatedFor(layer.down), step.x, step.x.view));
+  ASSAY_TRY(encoder.Fixed([&] {
+    return ops.MatMul(session, layer.down, encoder.GatedFor(layer.down), step.x, step.x.view);
+  }));
   return encoder.Barrier();
 }
 

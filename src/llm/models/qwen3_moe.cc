@@ -38,23 +38,36 @@ Status Encode(LayerEncoder& encoder, const LayerWeights& layer) {
   gpu::Session& session = encoder.session();
   const uint32_t experts = encoder.config().experts;
   const uint32_t used = encoder.config().experts_used;
-  ASSAY_TRY(ops.MatMul(session, layer.router, encoder.NormFor(layer.router), step.router));
+  ASSAY_TRY(encoder.Fixed([&] {
+    return ops.MatMul(session, layer.router, encoder.NormFor(layer.router), step.router);
+  }));
   ASSAY_TRY(encoder.Barrier());
-  ASSAY_TRY(ops.Route(session, step.router, used, /*normalise=*/true, step.expert_ids,
-                      step.expert_weights));
+  ASSAY_TRY(encoder.Fixed([&] {
+    return ops.Route(session, step.router, used, /*normalise=*/true, step.expert_ids,
+                     step.expert_weights);
+  }));
   ASSAY_TRY(encoder.Barrier());
-  ASSAY_TRY(ops.MatMulByExpert(session, layer.gate, experts, step.expert_ids,
-                               encoder.NormFor(layer.gate), step.gate));
-  ASSAY_TRY(ops.MatMulByExpert(session, layer.up, experts, step.expert_ids,
-                               encoder.NormFor(layer.up), step.up));
+  ASSAY_TRY(encoder.Fixed([&] {
+    return ops.MatMulByExpert(session, layer.gate, experts, step.expert_ids,
+                              encoder.NormFor(layer.gate), step.gate);
+  }));
+  ASSAY_TRY(encoder.Fixed([&] {
+    return ops.MatMulByExpert(session, layer.up, experts, step.expert_ids,
+                              encoder.NormFor(layer.up), step.up);
+  }));
   ASSAY_TRY(encoder.Barrier());
-  ASSAY_TRY(ops.SiluMul(session, step.gate, step.up, encoder.GatedFor(layer.down)));
+  ASSAY_TRY(encoder.Fixed(
+      [&] { return ops.SiluMul(session, step.gate, step.up, encoder.GatedFor(layer.down)); }));
   ASSAY_TRY(encoder.Barrier());
-  ASSAY_TRY(ops.MatMulByExpert(session, layer.down, experts, step.expert_ids,
-                               encoder.GatedFor(layer.down), step.expert_out));
+  ASSAY_TRY(encoder.Fixed([&] {
+    return ops.MatMulByExpert(session, layer.down, experts, step.expert_ids,
+                              encoder.GatedFor(layer.down), step.expert_out);
+  }));
   ASSAY_TRY(encoder.Barrier());
-  ASSAY_TRY(
-      ops.WeightedSum(session, step.expert_out, step.expert_weights, used, step.x, step.x.view));
+  ASSAY_TRY(encoder.Fixed([&] {
+    return ops.WeightedSum(session, step.expert_out, step.expert_weights, used, step.x,
+                           step.x.view);
+  }));
   return encoder.Barrier();
 }
 

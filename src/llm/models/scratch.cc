@@ -198,6 +198,19 @@ Result<PassBuffers> Scratch::Cut(uint32_t rows) const {
   return pass;
 }
 
+std::vector<gpu::BufferView> Scratch::Dead() const {
+  std::vector<gpu::BufferView> dead;
+  for (const gpu::BufferView* view :
+       {&max_.x.view, &max_.norm.f32.view, &max_.norm.q8.view, &max_.q.view, &max_.k.view,
+        &max_.v.view, &max_.attended.f32.view, &max_.attended.q8.view, &max_.router.view,
+        &max_.expert_ids, &max_.expert_weights, &max_.gate.view, &max_.up.view,
+        &max_.gated.f32.view, &max_.gated.q8.view, &max_.expert_out.view,
+        &max_.output_norm.f32.view, &max_.output_norm.q8.view}) {
+    if (*view) dead.push_back(*view);
+  }
+  return dead;
+}
+
 Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,
                               uint32_t context) {
   const kernels::DType dtype = type == KvType::kF16 ? kernels::DType::kF16 : kernels::DType::kF32;

@@ -17,8 +17,13 @@ Status LayerEncoder::Norm(const gpu::BufferView& weight,
     (ops_.InputFormat(reader->type) == ActivationFormat::kQ8 ? q8 : f32) = true;
   }
   // Both only read x, so they need no barrier between them.
-  if (f32) ASSAY_TRY(ops_.RmsNorm(session_, step_->x, weight, config_.rms_eps, step_->norm.f32));
-  if (q8) ASSAY_TRY(ops_.RmsNorm(session_, step_->x, weight, config_.rms_eps, step_->norm.q8));
+  if (f32)
+    ASSAY_TRY(Fixed([&] {
+      return ops_.RmsNorm(session_, step_->x, weight, config_.rms_eps, step_->norm.f32);
+    }));
+  if (q8)
+    ASSAY_TRY(Fixed(
+        [&] { return ops_.RmsNorm(session_, step_->x, weight, config_.rms_eps, step_->norm.q8); }));
   return Barrier();
 }
 
@@ -29,10 +34,10 @@ Status LayerEncoder::KeysAndValues(const LayerWeights& layer, const Matrix& k_ca
   ASSAY_TRY(Norm(layer.attn_norm, {&layer.q, &layer.k, &layer.v}));
   if (queries != nullptr) {
     const auto& norm = queries->norm.In(ops_.InputFormat(layer.q.type));
-    ASSAY_TRY(ops_.MatMul(session_, layer.q, norm, queries->q));
+    ASSAY_TRY(Fixed([&] { return ops_.MatMul(session_, layer.q, norm, queries->q); }));
   }
-  ASSAY_TRY(ops_.MatMul(session_, layer.k, NormFor(layer.k), all.k));
-  ASSAY_TRY(ops_.MatMul(session_, layer.v, NormFor(layer.v), all.v));
+  ASSAY_TRY(Fixed([&] { return ops_.MatMul(session_, layer.k, NormFor(layer.k), all.k); }));
+  ASSAY_TRY(Fixed([&] { return ops_.MatMul(session_, layer.v, NormFor(layer.v), all.v); }));
   ASSAY_TRY(Barrier());
   if (queries != nullptr) {
     const uint32_t position = first_position + all.rows - queries->rows;
@@ -54,23 +59,27 @@ Status LayerEncoder::Attend(const LayerWeights& layer, const Matrix& k_cache, co
   ASSAY_TRY(ops_.Attention(session_, step_->q, k_cache, v_cache, config_.head_dim, position, scale,
                            attended));
   ASSAY_TRY(Barrier());
-  ASSAY_TRY(ops_.MatMul(session_, layer.o, attended, step_->x, step_->x.view));
+  ASSAY_TRY(
+      Fixed([&] { return ops_.MatMul(session_, layer.o, attended, step_->x, step_->x.view); }));
   return Barrier();
 }
 
 Status LayerEncoder::Output(const Weights& weights) {
   const auto& norm = step_->output_norm.In(ops_.InputFormat(weights.output.type));
-  ASSAY_TRY(ops_.RmsNorm(session_, step_->x, weights.output_norm, config_.rms_eps, norm));
+  ASSAY_TRY(Fixed([&] {
+    return ops_.RmsNorm(session_, step_->x, weights.output_norm, config_.rms_eps, norm);
+  }));
   ASSAY_TRY(Barrier());
-  ASSAY_TRY(ops_.MatMul(session_, weights.output, norm, step_->logits));
+  ASSAY_TRY(Fixed([&] { return ops_.MatMul(session_, weights.output, norm, step_->logits); }));
   ASSAY_TRY(Barrier());
-  return ops_.ArgMax(session_, step_->logits, step_->best);
+  return Fixed([&] { return ops_.ArgMax(session_, step_->logits, step_->best); });
 }
 
 Status LayerEncoder::Encode(const Architecture& architecture, const Weights& weights,
                             const KvCache& cache, uint32_t first_position, bool want_logits) {
   step_ = &pass_.all;
-  ASSAY_TRY(ops_.Embedding(session_, weights.embedding, step_->ids, step_->x));
+  ASSAY_TRY(
+      Fixed([&] { return ops_.Embedding(session_, weights.embedding, step_->ids, step_->x); }));
   ASSAY_TRY(Barrier());
   for (size_t i = 0; i < weights.layers.size(); ++i) {
     const LayerWeights& layer = weights.layers[i];

@@ -69,6 +69,9 @@ class Scratch final {
   // The views for `rows` tokens, 1 <= rows <= max_rows.
   Result<PassBuffers> Cut(uint32_t rows) const;
   uint32_t max_rows() const { return max_.rows; }
+  // What nobody needs after a pass, nor in the next one: all but the ids, the logits and their
+  // argmax.
+  std::vector<gpu::BufferView> Dead() const;
 
  private:
   Scratch() = default;
@@ -79,17 +82,18 @@ class Scratch final {
 Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,
                               uint32_t context);
 
-// Encodes one pass. Borrows everything; lives for one command buffer.
+// Encodes one pass. Borrows everything; lives for one command buffer or capture.
 class LayerEncoder final {
  public:
   LayerEncoder(gpu::Session& session, kernels::Ops& ops, const Config& config,
-               const PassBuffers& pass)
+               const PassBuffers& pass, bool place_barriers, bool positions_only = false)
       : session_(session),
         ops_(ops),
         config_(config),
         pass_(pass),
         step_(&pass.all),
-        manual_(session.barrier_mode() == gpu::BarrierMode::kManual) {}
+        place_barriers_(place_barriers),
+        positions_only_(positions_only) {}
 
   gpu::Session& session() { return session_; }
   kernels::Ops& ops() { return ops_; }
@@ -98,8 +102,15 @@ class LayerEncoder final {
   // the last row.
   const StepBuffers& step() const { return *step_; }
 
-  // Places a barrier in manual mode; in the others the session places its own.
-  Status Barrier() { return manual_ ? session_.Barrier() : Status(); }
+  // Places a barrier, unless the session or a plan does.
+  Status Barrier() { return place_barriers_ ? session_.Barrier() : Status(); }
+
+  // An operation that is the same at every position: `encode` gives its Status. A pass that is
+  // captured again keeps it.
+  template <typename Encode>
+  Status Fixed(const Encode& encode) {
+    return positions_only_ ? session_.KeepCaptured() : encode();
+  }
 
   // The operand in the format that `weights` want.
   const kernels::Activations& NormFor(const kernels::Matrix& weights) const {
@@ -131,7 +142,8 @@ class LayerEncoder final {
   const Config& config_;
   const PassBuffers& pass_;
   const StepBuffers* step_;
-  const bool manual_;
+  const bool place_barriers_;
+  const bool positions_only_;
 };
 
 }  // namespace assay::llm
