@@ -32,8 +32,8 @@ struct EngineFlags {
   bool mmap = false;
   bool checked = false;
 
-  // -m, --loaders, -c, --kv, --barriers, --graph, --backend, --mmap and --checked, which write into this
-  // object.
+  // -m, --loaders, -c, --kv, --barriers, --graph, --backend, --mmap and --checked, which write into
+  // this object.
   std::vector<Flag> Flags();
   // -t, apart because bench takes a list.
   Flag ThreadsFlag();

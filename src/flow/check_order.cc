@@ -123,7 +123,7 @@ class OrderCheck {
     }
     for (auto& [allocation, cuts] : cuts_) {
       std::ranges::sort(cuts);
-      cuts.erase(std::ranges::unique(cuts).begin(), cuts.end());
+      cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     }
   }
 
