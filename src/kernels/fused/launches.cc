@@ -39,14 +39,14 @@ Launch GateUpLaunch(KernelIndex first_f32, KernelIndex first_q8, DType type, Gat
 Launch LaunchGateUp(DType weight_type, uint32_t rows, uint32_t cols, uint32_t pairs,
                     ActivationFormat out) {
   const GateUpConstants c{.rows = rows, .cols = cols};
-  return GateUpLaunch(KernelIndex::kGateUpF32ToF32, KernelIndex::kGateUpF32ToQ8, weight_type, c,
+  return GateUpLaunch(KernelIndex::kGateUpF32, KernelIndex::kGateUpRoundedF32, weight_type, c,
                       pairs, out);
 }
 
 Launch LaunchGateUpByExpert(DType weight_type, uint32_t rows, uint32_t cols, uint32_t experts,
                             uint32_t pairs, uint32_t fan, ActivationFormat out) {
   const GateUpConstants c{.rows = rows, .cols = cols, .experts = experts, .fan = fan};
-  return GateUpLaunch(KernelIndex::kGateUpByExpertF32ToF32, KernelIndex::kGateUpByExpertF32ToQ8,
+  return GateUpLaunch(KernelIndex::kGateUpByExpertF32, KernelIndex::kGateUpByExpertRoundedF32,
                       weight_type, c, pairs, out);
 }
 
