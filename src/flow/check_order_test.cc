@@ -27,7 +27,8 @@ Emitted Step(std::vector<uint32_t> parts, std::vector<Touch> touches) {
 Emitted Bar() { return {true, {}, {}}; }
 
 // The recorded dispatches at `order`, each as it is, with a barrier after every one.
-std::vector<Emitted> Serial(const std::vector<Recorded>& recorded, std::vector<uint32_t> order) {
+std::vector<Emitted> Serial(const std::vector<Recorded>& recorded,
+                            const std::vector<uint32_t>& order) {
   std::vector<Emitted> emitted;
   for (const uint32_t i : order) {
     emitted.push_back(Step({i}, recorded[i]));

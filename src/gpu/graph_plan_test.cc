@@ -337,7 +337,7 @@ TEST_F(GraphShapeTest, E10_ServesEveryRangeThatItsSamplesSpan) {
 
 TEST_F(GraphShapeTest, E10_RefusesGraphsOfAnotherShape) {
   const GraphPlan plan = Plan(Capture(AddThenMul()), {});
-  const auto refused = [](std::string part) {
+  const auto refused = [](const std::string& part) {
     return FailsWith(ErrorCode::kInvalidArgument, part);
   };
   auto other_kernel = AddThenMul();

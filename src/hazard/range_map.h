@@ -182,8 +182,7 @@ class RangeMap {
   }
 
   // Puts `entry` before `at` and returns where it stands.
-  Cursor Insert(Cursor at, const Entry& entry) {
-    const Entry copy = entry;
+  Cursor Insert(Cursor at, Entry entry) {
     ++size_;
     if (leaves_.empty()) leaves_.emplace_back();
     if (leaves_[at.leaf].size() == kLeafEntries) {
@@ -193,11 +192,11 @@ class RangeMap {
       const auto inserted = leaves_.emplace(leaves_.begin() + static_cast<ptrdiff_t>(at.leaf) + 1);
       Leaf& full = leaves_[at.leaf];
       inserted->assign(full.begin() + static_cast<ptrdiff_t>(keep), full.end());
-      full.resize(keep, copy);
+      full.resize(keep, entry);
       if (at.index > keep || at_end) at = {at.leaf + 1, at.index - keep};
     }
     Leaf& leaf = leaves_[at.leaf];
-    leaf.insert(leaf.begin() + static_cast<ptrdiff_t>(at.index), copy);
+    leaf.insert(leaf.begin() + static_cast<ptrdiff_t>(at.index), std::move(entry));
     return at;
   }
 

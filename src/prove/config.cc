@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
 #include "assay/prove.h"
