@@ -11,6 +11,7 @@
 #include "assay/trace.h"
 
 #include "base/text.h"
+#include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "gpu/backend.h"
 
@@ -291,6 +292,7 @@ void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
 
 Result<int> BenchCommand::Run(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
+  ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   for (const int64_t threads : threads_) ASSAY_TRY(BenchThreads(context, file, threads));
   if (json_) {
     PrintJson(context, *file);

@@ -86,9 +86,8 @@ Result<std::unique_ptr<DecodeRig>> DecodeRig::Create(Context* context, const Eng
   ASSAY_ASSIGN_OR_RETURN(
       rig->device_, gpu::Device::Create(gpu::MakeScheduledBackend(std::move(backend), rig->order_),
                                         flags.device_options()));
-  const auto progress = context->StartProgress("loading weights");
-  ASSAY_ASSIGN_OR_RETURN(
-      rig->model_, llm::Model::Load(rig->device_.get(), std::move(file), flags.load_options()));
+  ASSAY_ASSIGN_OR_RETURN(rig->model_,
+                         LoadModel(*context, flags, rig->device_.get(), std::move(file)));
   return rig;
 }
 
@@ -127,14 +126,6 @@ Result<Baseline> DecodeRig::RunRecorded(const DecodePlan& plan) {
                           info().name));
 }
 
-Status DecodeRig::CheckDropped(uint64_t barrier) {
-  ASSAY_ASSIGN_OR_RETURN(const Baseline whole, RunRecorded({.depth = 0, .steps = 1}));
-  if (barrier <= whole.step_barriers) return {};
-  return Fail(ErrorCode::kInvalidArgument, "--drop-barrier",
-              fmt::format("Barrier {} cannot be left out: a decode step of this model has {}.",
-                          barrier, whole.step_barriers));
-}
-
 Result<std::optional<StepDifference>> DecodeRig::Run(const DecodePlan& plan,
                                                      const Baseline& baseline,
                                                      const Choose& choose) {
@@ -171,6 +162,27 @@ Result<std::optional<StepDifference>> DecodeRig::Run(const DecodePlan& plan,
                         .want = baseline.steps[steps].logits[0]};
 }
 
+Status CheckDropBarrier(Context& context, const EngineFlags& flags,
+                        std::shared_ptr<const gguf::File> file) {
+  if (flags.drop_barrier == 0) return {};
+  EngineFlags counted = flags;
+  counted.backend = "null";
+  counted.schedule = "recorded";
+  counted.checked = false;
+  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(counted, 1));
+  ASSAY_ASSIGN_OR_RETURN(const auto device,
+                         gpu::Device::Create(std::move(backend), counted.device_options()));
+  ASSAY_ASSIGN_OR_RETURN(const auto model,
+                         LoadModel(context, counted, device.get(), std::move(file)));
+  ASSAY_ASSIGN_OR_RETURN(const uint64_t barriers,
+                         Decode(context, counted, *model, {.depth = 0, .steps = 1},
+                                [](size_t, std::span<const float>, TokenId best) { return best; }));
+  if (static_cast<uint64_t>(flags.drop_barrier) <= barriers) return {};
+  return Fail(ErrorCode::kInvalidArgument, "--drop-barrier",
+              fmt::format("Barrier {} cannot be left out: a decode step of this model has {}.",
+                          flags.drop_barrier, barriers));
+}
+
 Result<std::string> RecordDecode(Context* context, const EngineFlags& flags,
                                  std::shared_ptr<const gguf::File> file, const DecodePlan& plan) {
   std::string text;
@@ -181,9 +193,9 @@ Result<std::string> RecordDecode(Context* context, const EngineFlags& flags,
         const auto device,
         gpu::Device::Create(record::MakeRecordingBackend(std::move(backend), writer.get()),
                             flags.device_options()));
-    const auto progress = context->StartProgress("recording a decode");
     ASSAY_ASSIGN_OR_RETURN(const auto model,
-                           llm::Model::Load(device.get(), std::move(file), flags.load_options()));
+                           LoadModel(*context, flags, device.get(), std::move(file)));
+    const auto progress = context->StartProgress("recording a decode");
     ASSAY_TRY(Decode(*context, flags, *model, plan,
                      [](size_t, std::span<const float>, TokenId best) { return best; }));
   }

@@ -77,9 +77,6 @@ class DecodeRig final {
   // The passes that a prompt of `depth` takes.
   int64_t PrefillPasses(int64_t depth) const;
 
-  // Error kInvalidArgument when a decode step has no barrier of that number.
-  Status CheckDropped(uint64_t barrier);
-
   // Errors: kUnsupported where the device computes nothing, so that no order could show.
   Result<Baseline> RunRecorded(const DecodePlan& plan);
   // Decodes the same ids with every group arranged by `choose`, up to the first step that differs
@@ -100,6 +97,11 @@ class DecodeRig final {
   std::unique_ptr<llm::Model> model_;
   uint64_t runs_ = 0;
 };
+
+// Error kInvalidArgument when --drop-barrier names a barrier that a decode step of the model does
+// not have, so that nothing would be left out. Counts them on a device that runs nothing.
+Status CheckDropBarrier(Context& context, const EngineFlags& flags,
+                        std::shared_ptr<const gguf::File> file);
 
 // The trace of such a decode, from the load of the weights to the release of the last buffer, on a
 // device of its own.

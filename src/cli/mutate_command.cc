@@ -1,6 +1,8 @@
 #include "cli/mutate_command.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,6 +47,7 @@ class MutateCommand final : public Command {
   Status MutateModel(Context& context);
   Status MutateDepth(Context& context, DecodeRig& rig, const hazard::MutationReport& checked,
                      int64_t depth);
+  void AddHazards(Context& context, const hazard::Report& whole);
   void Add(Context& context, Verdict verdict);
   void PrintVerdict(Context& context, const Verdict& verdict) const;
   static ordered_json Json(const Verdict& verdict);
@@ -56,7 +59,11 @@ class MutateCommand final : public Command {
   int64_t steps_ = 2;
   bool survivors_ = false;
   bool json_ = false;
+  // The flags that mean nothing beside a trace, and whether they were given.
+  std::deque<bool> given_;
+  std::vector<std::pair<std::string, const bool*>> decode_flags_;
 
+  uint64_t hazards_ = 0;                            // Of what is mutated, with all its barriers.
   std::vector<std::shared_ptr<const void>> names_;  // Of the pairs.
   ordered_json barriers_ = ordered_json::array();
   uint64_t dropped_ = 0;
@@ -82,7 +89,8 @@ CommandSpec MutateCommand::Describe() {
           "only the checker notices guards bytes that happen to be the same when they are "
           "stale.\n\n"
           "The last line of the text is for scripts: \"mutate: rc R; barriers B killed K survived "
-          "S; checker C (possible P) schedules D; only checker E only schedules F; score X %\".",
+          "S; checker C (possible P) schedules D; only checker E only schedules F; score X %\" (or "
+          "\"score none\" where no barrier was left out, or the run failed).",
       .positionals = {{.name = "TRACE",
                        .value = TextValue{&trace_},
                        .help = "A trace; without it a decode is mutated.",
@@ -94,12 +102,16 @@ CommandSpec MutateCommand::Describe() {
       .exit_meanings = {{0, "Every barrier that was left out was missed."},
                         {1,
                          "A barrier survived: it is redundant. Or a schedule noticed what the "
-                         "checker did not."},
+                         "checker did not, or there are hazards with all barriers in place."},
                         {2, "The trace, the model or the device was refused or failed."}},
   };
   const auto add = [&](Flag flag) { spec.flags.push_back(std::move(flag)); };
   add(engine_.ThreadsFlag());
   for (Flag& flag : DecodePlanFlags(&depths_, &steps_)) add(std::move(flag));
+  for (Flag& flag : spec.flags) {
+    if (flag.given == nullptr) flag.given = &given_.emplace_back(false);
+    decode_flags_.emplace_back(flag.names, flag.given);
+  }
   add({.names = "--survivors",
        .value = SwitchValue{&survivors_},
        .help =
@@ -111,11 +123,26 @@ CommandSpec MutateCommand::Describe() {
 }
 
 Status MutateCommand::CheckArguments() {
-  if (!trace_.empty() && engine_.model_given) {
-    return Fail(ErrorCode::kInvalidArgument, "--model",
-                "A trace and -m exclude each other: give one of them.");
+  if (trace_.empty()) return {};
+  for (const auto& [names, given] : decode_flags_) {
+    if (!*given) continue;
+    return Fail(ErrorCode::kInvalidArgument, names,
+                fmt::format("A trace is judged as it stands, and {} is for a decode; leave out one "
+                            "of the two.",
+                            names));
   }
   return {};
+}
+
+// A program that has hazards with all its barriers proves nothing of any of them.
+void MutateCommand::AddHazards(Context& context, const hazard::Report& whole) {
+  if (whole.hazards() == 0) return;
+  hazards_ += whole.hazards();
+  status_ = kExitDifferent;
+  if (json_) return;
+  context.Print(fmt::format("{} with all its barriers already; `assay check` lists {}\n",
+                            hazard::Count(whole.hazards(), "hazard"),
+                            whole.hazards() == 1 ? "it" : "them"));
 }
 
 void MutateCommand::Add(Context& context, Verdict verdict) {
@@ -190,12 +217,15 @@ Status MutateCommand::MutateTrace(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(hazard::MutationReport report, hazard::MutateTrace(trace_));
   names_.push_back(report.names);
   if (!report.refused.empty()) return Fail(ErrorCode::kFormat, trace_, report.refused);
+  ASSAY_ASSIGN_OR_RETURN(const hazard::Report whole, hazard::CheckTrace(trace_, {}));
   if (!json_) {
     context.Print(fmt::format("{}: version {}, {}, {}, {}\n", report.name, report.version,
                               hazard::Count(report.command_buffers, "command buffer"),
                               fmt::format("{} dispatches", report.dispatches),
                               hazard::Count(report.mutants.size(), "barrier")));
+    if (report.mutants.empty()) context.Print("there is no barrier to leave out\n");
   }
+  AddHazards(context, whole);
   for (hazard::Mutant& mutant : report.mutants) {
     Add(context, {.depth = 0,
                   .command_buffer = mutant.command_buffer,
@@ -244,6 +274,9 @@ Status MutateCommand::MutateModel(Context& context) {
     ASSAY_ASSIGN_OR_RETURN(hazard::MutationReport report,
                            hazard::MutateTraceText(trace, file->name()));
     if (!report.refused.empty()) return Fail(ErrorCode::kFormat, file->name(), report.refused);
+    ASSAY_ASSIGN_OR_RETURN(const hazard::Report whole,
+                           hazard::CheckTraceText(trace, file->name(), {}));
+    AddHazards(context, whole);
     names_.push_back(report.names);
     checked.push_back(std::move(report));
   }
@@ -257,11 +290,14 @@ Status MutateCommand::MutateModel(Context& context) {
 
 std::string MutateCommand::Summary() const {
   const uint64_t killed = dropped_ - survived_;
-  const double score =
-      dropped_ == 0 ? 100 : 100.0 * static_cast<double>(killed) / static_cast<double>(dropped_);
+  // Of no barrier, and of a run that failed, there is none.
+  const std::string score = dropped_ == 0 || status_ == kExitFailed
+                                ? "none"
+                                : fmt::format("{:.1f} %", 100.0 * static_cast<double>(killed) /
+                                                              static_cast<double>(dropped_));
   return fmt::format(
       "mutate: rc {}; barriers {} killed {} survived {}; checker {} (possible {}) schedules {}; "
-      "only checker {} only schedules {}; score {:.1f} %",
+      "only checker {} only schedules {}; score {}",
       status_, dropped_, killed, survived_, by_checker_, possible_, by_schedules_,
       trace_.empty() ? only_checker_ : 0, only_schedules_, score);
 }
@@ -276,6 +312,7 @@ Result<int> MutateCommand::Run(Context& context) {
   }
   if (json_) {
     ordered_json json;
+    json["hazards"] = hazards_;
     json["barriers"] = std::move(barriers_);
     json["summary"] = Summary();
     json["rc"] = status_;

@@ -87,13 +87,13 @@ TEST_F(MutateCommandTest, E9_SurvivorsAreTheRedundantBarriersThatCheckReports) {
   for (const auto& entry : std::filesystem::directory_iterator(Golden(""))) {
     const std::string path = entry.path().string();
     if (entry.path().extension() != ".trace" || entry.path().stem() == "refused") continue;
-    Run({"check", path, "--json"});
+    const int checked = Run({"check", path, "--json"});
     std::set<uint64_t> redundant;
     const auto check = nlohmann::json::parse(out());
     for (const auto& barrier : check["redundant_barriers"]) {
       redundant.insert(barrier["line"].get<uint64_t>());
     }
-    const auto mutants = RunJson({"mutate", path}, redundant.empty() ? 0 : 1);
+    const auto mutants = RunJson({"mutate", path}, redundant.empty() ? checked : 1);
     std::set<uint64_t> survivors;
     for (const auto& barrier : mutants["barriers"]) {
       if (!barrier["killed"]) survivors.insert(barrier["line"].get<uint64_t>());
@@ -106,14 +106,40 @@ TEST_F(MutateCommandTest, E9_SurvivorsAreTheRedundantBarriersThatCheckReports) {
   EXPECT_GT(killed_seen, 5U);
 }
 
+TEST_F(MutateCommandTest, E9_HazardsOfTheWholeTraceAreTold) {
+  EXPECT_EQ(Run({"mutate", Golden("raw.trace")}), 1);
+  EXPECT_THAT(out(), HasSubstr(" with all its barriers already; `assay check` lists "));
+  EXPECT_GT(RunJson({"mutate", Golden("raw.trace")}, 1)["hazards"], 0);
+  EXPECT_EQ(RunJson({"mutate", Golden("redundant.trace")}, 1)["hazards"], 0);
+}
+
+TEST_F(MutateCommandTest, E9_NoBarrierHasNoScore) {
+  const std::string path = (folder_ / "empty.trace").string();
+  std::ofstream(path) << "assay-trace 2\nend events=1 digest=0\n";
+  ASSERT_EQ(Run({"seal", path}), 0) << err();
+  EXPECT_EQ(Run({"mutate", path}), 0) << err();
+  EXPECT_THAT(out(), HasSubstr("there is no barrier to leave out\n"));
+  EXPECT_THAT(out(), EndsWith("score none\n"));
+  EXPECT_EQ(Run({"mutate", (folder_ / "absent").string()}), 2);
+  EXPECT_THAT(out(), EndsWith("score none\n"));
+}
+
+TEST_F(MutateCommandTest, FlagsOfADecodeDoNotGoWithATrace) {
+  for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
+           {"-m", "x.gguf"}, {"--steps", "3"}, {"--depth", "5"}, {"-t", "1"}, {"--mmap"}}) {
+    std::vector<std::string> words = {"mutate", Golden("redundant.trace")};
+    words.insert(words.end(), flag.begin(), flag.end());
+    EXPECT_EQ(Run(words), 64) << flag[0];
+    EXPECT_THAT(err(), HasSubstr("is for a decode; leave out one of the two.")) << flag[0];
+  }
+}
+
 TEST_F(MutateCommandTest, ARefusedOrUnreadableTraceIsRefused) {
   EXPECT_EQ(Run({"mutate", Golden("refused.trace")}), 2);
   EXPECT_THAT(err(), HasSubstr("it proves nothing"));
   EXPECT_THAT(out(), EndsWith("mutate: rc 2; barriers 0 killed 0 survived 0; checker 0 (possible "
-                              "0) schedules 0; only checker 0 only schedules 0; score 100.0 %\n"));
+                              "0) schedules 0; only checker 0 only schedules 0; score none\n"));
   EXPECT_EQ(Run({"mutate", "/no/such.trace"}), 2);
-  EXPECT_EQ(Run({"mutate", Golden("raw.trace"), "-m", "x.gguf"}), 64);
-  EXPECT_THAT(err(), HasSubstr("exclude each other"));
 }
 
 // --- A decode

@@ -134,6 +134,7 @@ Result<DepthOutcome> PerturbCommand::PerturbDepth(Context& context, DecodeRig& r
 Status PerturbCommand::Perturb(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
   model_name_ = file->name();
+  ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   ASSAY_ASSIGN_OR_RETURN(const auto rig, DecodeRig::Create(&context, engine_, file));
   if (schedules_.empty()) schedules_ = gpu::FixedSchedules(rig->info());
   for (const gpu::Schedule& schedule : schedules_) {
@@ -141,9 +142,6 @@ Status PerturbCommand::Perturb(Context& context) {
     return Fail(
         ErrorCode::kUnsupported, "--schedule",
         fmt::format("The device \"{}\" cannot run workgroups interleaved.", rig->info().name));
-  }
-  if (engine_.drop_barrier > 0) {
-    ASSAY_TRY(rig->CheckDropped(static_cast<uint64_t>(engine_.drop_barrier)));
   }
   for (const int64_t depth : depths_) {
     auto outcome = PerturbDepth(context, *rig, depth);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/standard_input.h"
 #include "gpu/backend.h"
@@ -351,6 +352,7 @@ Result<int> RunCommand::Run(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto tokenizer, llm::Tokenizer::FromGguf(*file));
   Generation generation;
   ASSAY_ASSIGN_OR_RETURN(generation.prompt, PromptIds(context, *tokenizer));
+  ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, engine_.threads));
   ASSAY_ASSIGN_OR_RETURN(const auto device,
                          gpu::Device::Create(std::move(backend), engine_.device_options()));

@@ -62,6 +62,14 @@ TEST_F(RunCommandTest, QuietPrintsTheTextAlone) {
   EXPECT_EQ(err(), "");
 }
 
+TEST_F(RunCommandTest, E9_ABarrierThatIsNotThereCannotBeLeftOut) {
+  EXPECT_EQ(Run({"-p", "a", "-n", "1", "--drop-barrier", "100000"}), 2);
+  EXPECT_EQ(out(), "");
+  EXPECT_THAT(err(), HasSubstr("Barrier 100000 cannot be left out: a decode step of this model "
+                               "has "));
+  EXPECT_EQ(Run({"-p", "a", "-n", "1", "-q", "--drop-barrier", "3"}), 0) << err();
+}
+
 TEST_F(RunCommandTest, IdsInIdsOut) {
   EXPECT_EQ(Run({"--prompt-ids", "49,1757,606,261,564", "-n", "5", "--ids", "-q"}), 0) << err();
   EXPECT_EQ(out(), "460,311,261,962,440\n");

@@ -134,7 +134,7 @@ class ShowCommand final : public Command {
                   {.names = "--summary",
                    .value = SwitchValue{&summary_},
                    .help = "Counts by kernel and by kind of event instead of the events."}},
-        .examples = {{"assay show run.trace --kernel rms_norm_f32", "One kernel's dispatches."},
+        .examples = {{"assay show run.trace --kernel argmax", "One kernel's dispatches."},
                      {"assay show run.trace --buffer '#12' --commands 3",
                       "What command buffer 3 does with buffer #12."},
                      {"assay show run.trace --summary", "How often each kernel runs."}},

@@ -9,6 +9,7 @@
 #include "assay/trace.h"
 
 #include "base/text.h"
+#include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/kernel_scan.h"
 #include "cli/runner.h"
@@ -233,6 +234,7 @@ Result<int> TraceCommand::Run(Context& context) {
                             depths_.back(), steps_, needed, positions,
                             ContextAdvice(static_cast<uint32_t>(positions), config)));
   }
+  ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(context, engine_));
   ASSAY_ASSIGN_OR_RETURN(EvidenceWriter evidence, EvidenceWriter::Create(folder_, force_));
   std::vector<IdSequence> sequences;

@@ -76,7 +76,11 @@ std::string FormatText(const Report& report, const Options& options) {
       Count(report.command_buffers, "command buffer"),
       report.dispatches == 1 ? "1 dispatch" : fmt::format("{} dispatches", report.dispatches),
       Count(report.barriers.issued, "barrier"));
-  if (!report.refused.empty()) out += fmt::format("refused: {}\n", Printable(report.refused));
+  if (!report.refused.empty()) {
+    out += fmt::format("refused: {}\n", Printable(report.refused));
+  } else if (report.dispatches == 0 && report.findings.empty()) {
+    out += "note: nothing was dispatched, so there was nothing to check\n";
+  }
   AppendFindings(report.findings, &out);
   uint64_t counted = report.hazards() + report.possible;
   uint64_t listed = 0;
