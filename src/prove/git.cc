@@ -162,6 +162,36 @@ Result<std::string> Repository::ContentDigest(const std::vector<std::string>& fi
   return hasher.HexDigest();
 }
 
+Status Repository::CheckWhole(const std::string& index) const {
+  const auto ask = [&](std::vector<std::string> words) {
+    return Git(root_, std::move(words), {{"GIT_INDEX_FILE", index}}, stop_);
+  };
+  // "H NAME" is an ordinary file; a small letter means assume-unchanged, S skip-worktree.
+  ASSAY_ASSIGN_OR_RETURN(const ProcessResult flags, ask({"ls-files", "-v", "-z"}));
+  for (const std::string& entry : SplitZeros(flags.out)) {
+    if (entry.size() < 3 || (entry[0] != 'S' && (entry[0] < 'a' || entry[0] > 'z'))) continue;
+    const std::string name = entry.substr(2);
+    std::error_code ignored;
+    // A sparse checkout marks the files that it leaves out in the same way.
+    if (!fs::exists(fs::symlink_status(fs::path(root_) / name, ignored))) continue;
+    return Fail(ErrorCode::kUnsupported, root_,
+                fmt::format("git was told to overlook changes of \"{}\" (assume-unchanged or "
+                            "skip-worktree), so nobody can say whether it differs; clear the mark "
+                            "with `git update-index --no-assume-unchanged --no-skip-worktree`.",
+                            name));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const ProcessResult modes, ask({"ls-files", "-s", "-z"}));
+  for (const std::string& entry : SplitZeros(modes.out)) {
+    if (!entry.starts_with("160000 ")) continue;
+    return Fail(
+        ErrorCode::kUnsupported, root_,
+        fmt::format("\"{}\" is a submodule, which a proof does not check out; let the build "
+                    "fetch what it needs by itself.",
+                    entry.substr(entry.find('\t') + 1)));
+  }
+  return {};
+}
+
 Result<TreeState> Repository::State() const {
   TreeState state;
   ASSAY_ASSIGN_OR_RETURN(state.commit, Commit("HEAD"));
@@ -169,6 +199,7 @@ Result<TreeState> Repository::State() const {
   index = (fs::path(root_) / index.substr(0, index.find('\n'))).string();
   // git diff writes what it learns about unchanged files back to the index; to a copy it may.
   ASSAY_ASSIGN_OR_RETURN(const IndexCopy copy, IndexCopy::Make(index));
+  ASSAY_TRY(CheckWhole(copy.path()));
   const std::vector<std::vector<std::string>> questions = {
       {"diff", "--no-ext-diff", "--no-renames", "--name-only", "-z", "HEAD"},
       {"ls-files", "--others", "--exclude-standard", "-z"}};
@@ -180,7 +211,16 @@ Result<TreeState> Repository::State() const {
                   fmt::format("git {} failed in \"{}\": {}", question.front(), root_,
                               FirstLine(answer.err)));
     }
-    for (std::string& name : SplitZeros(answer.out)) state.changed.push_back(std::move(name));
+    for (std::string& name : SplitZeros(answer.out)) {
+      if (name.ends_with('/')) {
+        return Fail(
+            ErrorCode::kUnsupported, root_,
+            fmt::format("\"{}\" is a repository of its own inside the tree, whose files git "
+                        "does not list; move it away, or let git ignore it.",
+                        name));
+      }
+      state.changed.push_back(std::move(name));
+    }
   }
   std::ranges::sort(state.changed);
   state.changed.erase(std::unique(state.changed.begin(), state.changed.end()), state.changed.end());

@@ -31,7 +31,8 @@ class Repository final {
   const std::string& root() const { return root_; }
   // The full id of a revision; kNotFound when it names no commit.
   Result<std::string> Commit(const std::string& revision) const;
-  // Of the working tree as it is.
+  // Of the working tree as it is. Error kUnsupported when git cannot tell: files that it was told
+  // to overlook, submodules, other repositories inside the tree.
   Result<TreeState> State() const;
   // Makes a worktree of `state` at `folder`: its commit checked out, and the files that differ
   // copied from the working tree. What an earlier process left there is taken away first.
@@ -43,6 +44,8 @@ class Repository final {
   Repository(std::string root, std::function<bool()> stop)
       : root_(std::move(root)), stop_(std::move(stop)) {}
   Result<std::string> Run(std::vector<std::string> words) const;
+  // Error kUnsupported where git does not see all files of the tree as they are.
+  Status CheckWhole(const std::string& index) const;
   Result<std::string> ContentDigest(const std::vector<std::string>& files) const;
 
   std::string root_;

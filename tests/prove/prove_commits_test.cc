@@ -146,6 +146,30 @@ TEST_F(ProveTest, P3_ACommitAgainstItselfIsIdentical) {
                        "depth 6 rc 0; ids differ 0)\n"));
 }
 
+TEST_F(ProveTest, P1_WhatGitOverlooksIsRefused) {
+  for (const std::string flag : {"assume-unchanged", "skip-worktree"}) {
+    Git({"update-index", "--" + flag, "plan"});
+    Write("plan", Plan("scale 7 c e", "scale 8 c e"));
+    Prove("HEAD");
+    EXPECT_THAT(error_, HasSubstr("git was told to overlook changes of \"plan\"")) << flag;
+    Git({"update-index", "--no-" + flag, "plan"});
+    Git({"checkout", "-q", "plan"});
+    EXPECT_EQ(Prove("HEAD").exit_status, 0);
+  }
+}
+
+TEST_F(ProveTest, P1_RepositoriesInsideTheTreeAreRefused) {
+  Git({"init", "-q", "nest"});
+  Write("nest/file", "text");
+  Prove("HEAD");
+  EXPECT_THAT(error_, HasSubstr("\"nest/\" is a repository of its own inside the tree"));
+  fs::remove_all(Repo() + "/nest");
+  Git({"update-index", "--add", "--cacheinfo",
+       "160000," + Git({"rev-parse", "HEAD"}).substr(0, 40) + ",sm"});
+  Prove("HEAD");
+  EXPECT_THAT(error_, HasSubstr("\"sm\" is a submodule"));
+}
+
 TEST_F(ProveTest, P1_BufferOrderIsNumberingOnly) {
   const Proof proof = Planted(Plan("buffer b\nbuffer c\n", "buffer c\nbuffer b\n"));
   EXPECT_EQ(proof.exit_status, 3);

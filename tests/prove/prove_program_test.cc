@@ -67,6 +67,12 @@ TEST_F(ProveProgramTest, P1_TheVerdictIsTheLastLine) {
   EXPECT_THAT(Prove({"--depth", "5", "HEAD"}).out, HasSubstr("trace depth 5 rc 1"));
 }
 
+TEST_F(ProveProgramTest, P2_AModelThatNoCommandUsesIsRefused) {
+  const ProgramResult result = Prove({"-m", Repo() + "/plan", "HEAD"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("uses {model}, so -m would change nothing"));
+}
+
 TEST_F(ProveProgramTest, P1_CountsAreAGate) {
   Prove({"HEAD"});
   std::string evidence;
