@@ -201,6 +201,12 @@ TEST_F(TraceCommandTest, TheNullBackendIsSaidToHaveComputedNothing) {
   const std::vector<std::string> words = {"--depth", "0", "--steps", "2", "--backend", "null"};
   ASSERT_EQ(Trace("null", words), 0) << err();
   EXPECT_THAT(out(), HasSubstr("no ids: backend null computes nothing"));
+  const auto evidence = EvidenceFolder::Open(Path("null"));
+  ASSERT_TRUE(evidence.has_value()) << evidence.error().ToString();
+  EXPECT_THAT(evidence->sequences(), ::testing::IsEmpty());
+  // The trace says "steps 2", and the manifest knows of none.
+  EXPECT_EQ(Run({"compare", Path("null"), Path("null")}), 0) << err();
+  EXPECT_THAT(out(), HasSubstr("no ids"));
   std::vector<std::string> checked = words;
   checked.emplace_back("--checked");
   EXPECT_EQ(Trace("refused", checked), 2);

@@ -23,10 +23,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 // stays.
 HWY_INLINE VF ExpVec(VF x) {
   const DF d;
-  const VF kHigh = hn::Set(d, 88.72283f);
-  const VF kLow = hn::Set(d, -87.33654f);
+  const VF high = hn::Set(d, 88.72283f);
+  const VF low = hn::Set(d, -87.33654f);
   // Clamped so that the exponent below stays in range; the selects at the end see the true x.
-  const VF clamped = hn::Max(hn::Min(x, kHigh), kLow);
+  const VF clamped = hn::Max(hn::Min(x, high), low);
   const VF n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504f)));
   VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), clamped);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
@@ -46,8 +46,8 @@ HWY_INLINE VF ExpVec(VF x) {
   const VF first = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const VF second = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
   VF e = hn::Mul(hn::Mul(p, first), second);
-  e = hn::IfThenZeroElse(hn::Lt(x, kLow), e);
-  e = hn::IfThenElse(hn::Gt(x, kHigh), hn::Inf(d), e);
+  e = hn::IfThenZeroElse(hn::Lt(x, low), e);
+  e = hn::IfThenElse(hn::Gt(x, high), hn::Inf(d), e);
   return hn::IfThenElse(hn::IsNaN(x), x, e);
 }
 
