@@ -50,8 +50,10 @@ ASSAY_AFTER_VNNI()
 #if HWY_ONCE
 namespace assay::kernels {
 
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && (HWY_TARGETS & HWY_AVX3)
 #define ASSAY_QUANT_TILE_VNNI(TILE) &N_AVX3_VNNI::TILE
+#elif HWY_ARCH_X86
+#define ASSAY_QUANT_TILE_VNNI(TILE) HWY_CHOOSE_AVX3(TILE)  // Null: AVX3 is not compiled.
 #else
 #define ASSAY_QUANT_TILE_VNNI(TILE)
 #endif
