@@ -250,10 +250,9 @@ Result<int> TraceCommand::Run(Context& context) {
     }
     sequences.push_back(std::move(*sequence));
     if (!context.quiet()) {
-      const std::string ids =
-          engine_.backend == "null"
-              ? "no ids: backend null computes nothing"
-              : fmt::format("ids {}", fmt::join(sequences.back().ids, ","));
+      const std::string ids = engine_.backend == "null"
+                                  ? "no ids: backend null computes nothing"
+                                  : fmt::format("ids {}", fmt::join(sequences.back().ids, ","));
       context.Print(fmt::format("{}: {} steps at depth {}, {}\n",
                                 Printable(evidence.FinalTracePath(depth)), steps_, depth, ids));
       context.Flush();
