@@ -42,6 +42,9 @@ struct EngineFlags {
   // --drop-barrier, apart because mutate drops each in turn.
   Flag DropBarrierFlag();
 
+  // False for the device that only takes down what it is asked to do.
+  bool computes() const { return backend != "null"; }
+
   // What no single flag can say; for CheckArguments().
   Status Check() const;
 

@@ -8,10 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/runner.h"
+#include "support/temp_folder.h"
 #include "support/tiny_model.h"
 
 namespace assay::cli {
@@ -28,14 +28,6 @@ std::string Golden(const std::string& name) {
 
 class MutateCommandTest : public ::testing::Test {
  protected:
-  MutateCommandTest() {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("assay_mutate_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  ~MutateCommandTest() override { std::filesystem::remove_all(folder_); }
-
   std::string Model(bool experts) {
     testing::TinyModelOptions options;
     options.weights = testing::kQ8_0;
@@ -60,7 +52,8 @@ class MutateCommandTest : public ::testing::Test {
   const std::string& out() const { return out_->text(); }
   const std::string& err() const { return err_->text(); }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
   std::unique_ptr<StringOutput> out_, err_;
 };
 

@@ -7,10 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/runner.h"
+#include "support/temp_folder.h"
 #include "support/tiny_model.h"
 
 namespace assay::cli {
@@ -25,16 +25,11 @@ using ::testing::Not;
 class PerturbCommandTest : public ::testing::Test {
  protected:
   PerturbCommandTest() {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("assay_perturb_" + std::to_string(::getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
     model_ = (folder_ / "model.gguf").string();
     testing::TinyModelOptions options;
     options.weights = testing::kQ8_0;
     std::ofstream(model_, std::ios::binary) << testing::MakeTinyModel(options).Build();
   }
-  ~PerturbCommandTest() override { std::filesystem::remove_all(folder_); }
 
   int Run(std::vector<std::string> words) {
     words.insert(words.begin(), {"perturb", "-m", model_});
@@ -51,7 +46,8 @@ class PerturbCommandTest : public ::testing::Test {
   const std::string& out() const { return out_->text(); }
   const std::string& err() const { return err_->text(); }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
   std::string model_;
   std::unique_ptr<StringOutput> out_, err_;
   std::atomic<int> signal_{0};

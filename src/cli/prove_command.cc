@@ -157,17 +157,18 @@ Result<prove::Config> ProveCommand::Configure() const {
   }
   ASSAY_ASSIGN_OR_RETURN(prove::Config config, prove::ReadConfig(path));
   if (depths_given_) config.depths = depths_;
-  if (!model_.empty() &&
-      std::ranges::none_of(config.record_commands, [](const std::string& command) {
-        return command.find("{model}") != std::string::npos;
-      })) {
+  if (model_.empty()) return config;
+  const auto uses_model = [](const std::string& command) {
+    return command.find("{model}") != std::string::npos;
+  };
+  if (std::ranges::none_of(config.record_commands, uses_model)) {
     return Fail(
         ErrorCode::kInvalidArgument, "--model",
         fmt::format("No record command of \"{}\" uses {{model}}, so -m would change nothing; "
                     "name it in the command, or leave out -m.",
                     config.path));
   }
-  if (!model_.empty()) config.model = fs::absolute(model_, ignored).lexically_normal().string();
+  config.model = fs::absolute(model_, ignored).lexically_normal().string();
   return config;
 }
 

@@ -208,7 +208,7 @@ Status RunCommand::CheckArguments() {
                 given == 0 ? "There is no prompt: give one with -p, -f or --prompt-ids."
                            : "-p, -f and --prompt-ids exclude each other: give one of them.");
   }
-  if (engine_.backend == "null") {
+  if (!engine_.computes()) {
     return Fail(ErrorCode::kInvalidArgument, "--backend",
                 "Backend null computes nothing, so there is no text to print; use --backend cpu. "
                 "`assay trace` and `assay bench` take null, to show what encoding does and costs.");

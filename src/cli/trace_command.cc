@@ -250,7 +250,7 @@ Result<int> TraceCommand::Run(Context& context) {
     }
     sequences.push_back(std::move(*sequence));
     if (!context.quiet()) {
-      const std::string ids = engine_.backend == "null"
+      const std::string ids = !engine_.computes()
                                   ? "no ids: backend null computes nothing"
                                   : fmt::format("ids {}", fmt::join(sequences.back().ids, ","));
       context.Print(fmt::format("{}: {} steps at depth {}, {}\n",
@@ -259,7 +259,7 @@ Result<int> TraceCommand::Run(Context& context) {
     }
   }
   EvidenceFacts facts = Facts(model_digest);
-  if (engine_.backend == "null") {
+  if (!engine_.computes()) {
     // Zeros that would be equal to any other zeros.
     sequences.clear();
     facts.steps = 0;

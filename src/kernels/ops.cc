@@ -206,13 +206,7 @@ Status Ops::Attention(gpu::Session& session, const Matrix& q, const Matrix& k_ca
   ASSAY_TRY(CheckCache(kOp, "v_cache", v_cache));
   ASSAY_TRY(CheckActivations(kOp, "out", out));
   ASSAY_TRY(CheckSameShape(kOp, "out", out.rows, out.cols, "q", q.rows, q.cols));
-  ASSAY_TRY(CheckSameShape(kOp, "v_cache", v_cache.rows, v_cache.cols, "k_cache", k_cache.rows,
-                           k_cache.cols));
-  if (v_cache.type != k_cache.type) {
-    return Refuse(kOp, "v_cache",
-                  fmt::format("has type {} where k_cache has {}", DTypeName(v_cache.type),
-                              DTypeName(k_cache.type)));
-  }
+  ASSAY_TRY(CheckSameCaches(kOp, k_cache, v_cache));
   if (head_dim == 0 || head_dim % 8 != 0 || head_dim > kAttentionMaxHeadDim) {
     return Refuse(
         kOp, "head_dim",

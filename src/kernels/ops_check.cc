@@ -181,6 +181,15 @@ Result<gpu::BufferView> CacheRows(const Matrix& cache, uint64_t begin, uint64_t 
   return cache.view.Slice(begin * row_bytes, count * row_bytes);
 }
 
+Status CheckSameCaches(std::string_view op, const Matrix& k_cache, const Matrix& v_cache) {
+  ASSAY_TRY(CheckSameShape(op, "v_cache", v_cache.rows, v_cache.cols, "k_cache", k_cache.rows,
+                           k_cache.cols));
+  if (v_cache.type == k_cache.type) return {};
+  return Refuse(op, "v_cache",
+                fmt::format("has type {} where k_cache has {}", DTypeName(v_cache.type),
+                            DTypeName(k_cache.type)));
+}
+
 Result<CacheRowViews> CheckAppend(std::string_view op, const Matrix& k, const Matrix& v,
                                   uint32_t first_position, const Matrix& k_cache,
                                   const Matrix& v_cache) {
@@ -189,13 +198,7 @@ Result<CacheRowViews> CheckAppend(std::string_view op, const Matrix& k, const Ma
   ASSAY_TRY(CheckCache(op, "k_cache", k_cache));
   ASSAY_TRY(CheckCache(op, "v_cache", v_cache));
   ASSAY_TRY(CheckSameShape(op, "v", v.rows, v.cols, "k", k.rows, k.cols));
-  ASSAY_TRY(CheckSameShape(op, "v_cache", v_cache.rows, v_cache.cols, "k_cache", k_cache.rows,
-                           k_cache.cols));
-  if (v_cache.type != k_cache.type) {
-    return Refuse(op, "v_cache",
-                  fmt::format("has type {} where k_cache has {}", DTypeName(v_cache.type),
-                              DTypeName(k_cache.type)));
-  }
+  ASSAY_TRY(CheckSameCaches(op, k_cache, v_cache));
   ASSAY_TRY(CheckSize(op, "k.cols", k.cols, "k_cache.cols", k_cache.cols));
   if (uint64_t{first_position} + k.rows > k_cache.rows) {
     return Refuse(op, "k",

@@ -66,6 +66,9 @@ Result<CacheRowViews> CheckAppend(std::string_view op, const Matrix& k, const Ma
                                   uint32_t first_position, const Matrix& k_cache,
                                   const Matrix& v_cache);
 
+// What the key cache and the value cache of one layer have in common.
+Status CheckSameCaches(std::string_view op, const Matrix& k_cache, const Matrix& v_cache);
+
 Status CheckSameShape(std::string_view op, std::string_view name, uint32_t rows, uint32_t cols,
                       std::string_view other, uint32_t other_rows, uint32_t other_cols);
 

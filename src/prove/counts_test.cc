@@ -8,6 +8,7 @@
 #include "assay/trace.h"
 
 #include "base/file.h"
+#include "support/temp_folder.h"
 
 namespace assay::prove {
 namespace {
@@ -34,10 +35,8 @@ class CountsTest : public testing::Test {
     EXPECT_TRUE(sealed) << sealed.error().ToString();
     return CountTokens(path_);
   }
-  std::string path_ =
-      (std::filesystem::path(testing::TempDir()) /
-       (std::string("counts_") + testing::UnitTest::GetInstance()->current_test_info()->name()))
-          .string();
+  const TempFolder temp_;
+  const std::string path_ = (temp_.path() / "run.trace").string();
 };
 
 TEST_F(CountsTest, P1_TheLastStepsAreCountedAndNoPrefill) {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "support/temp_folder.h"
 
 // Functions of the test program itself. Each has a name of its own and is not folded into another
 // of the same code, so that what is equal is equal by its digest.
@@ -110,7 +111,8 @@ TEST_F(ProgramCodeTest, S2_AddressOfNoFunctionIsAnError) {
 }
 
 TEST_F(ProgramCodeTest, S2_FilesThatAreNoProgramsAreRefused) {
-  const std::string path = testing::TempDir() + "/assay_program_code_test";
+  const TempFolder temp;
+  const std::string path = (temp.path() / "program").string();
   ASSERT_TRUE(WriteFile(path, "no program"));
   EXPECT_EQ(ProgramCode::Open(path).error().code(), ErrorCode::kFormat);
   // Cut anywhere, a program is refused or read in part, never beyond its end.
@@ -119,7 +121,6 @@ TEST_F(ProgramCodeTest, S2_FilesThatAreNoProgramsAreRefused) {
     ASSERT_TRUE(WriteFile(path, std::string_view(whole).substr(0, size)));
     EXPECT_FALSE(ProgramCode::Open(path)) << size;
   }
-  std::remove(path.c_str());
 }
 
 }  // namespace

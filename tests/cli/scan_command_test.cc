@@ -9,6 +9,7 @@
 #include "cli/program.h"
 #include "cli/runner.h"
 #include "kernels/kernel_table.h"
+#include "support/temp_folder.h"
 
 namespace assay::cli {
 namespace {
@@ -18,13 +19,6 @@ using testing::HasSubstr;
 
 class ScanCommandTest : public testing::Test {
  protected:
-  ScanCommandTest() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::path(testing::TempDir()) / (std::string("assay_scan_test_") + info->name());
-    fs::remove_all(dir_);
-    fs::create_directories(dir_);
-  }
-  ~ScanCommandTest() override { fs::remove_all(dir_); }
   std::string In(const char* name) const { return (dir_ / name).string(); }
   int Run(const std::vector<std::string>& words) {
     StringOutput out, err;
@@ -36,7 +30,8 @@ class ScanCommandTest : public testing::Test {
     return status;
   }
 
-  fs::path dir_;
+  const TempFolder temp_;
+  const fs::path dir_ = temp_.path();
   std::string out_, err_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "prove/process.h"
+#include "support/temp_folder.h"
 
 namespace assay::prove {
 namespace {
@@ -40,9 +41,6 @@ commit
 class ProveTest : public testing::Test {
  protected:
   ProveTest() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::path(testing::TempDir()) / (std::string("assay_prove_test_") + info->name());
-    fs::remove_all(dir_);
     fs::create_directories(Repo());
     Git({"init", "-q", "-b", "main"});
     Write("plan", kPlan);
@@ -50,7 +48,6 @@ class ProveTest : public testing::Test {
     Write(".gitignore", "ignored\n");
     Commit("first");
   }
-  ~ProveTest() override { fs::remove_all(dir_); }
 
   std::string Repo() const { return (dir_ / "repo").string(); }
   std::string Cache() const { return (dir_ / "cache").string(); }
@@ -122,7 +119,8 @@ class ProveTest : public testing::Test {
     return Prove("HEAD~1");
   }
 
-  fs::path dir_;
+  const TempFolder temp_;
+  const fs::path dir_ = temp_.path();
   Config config_{.path = "assay.toml",
                  .build_commands = {"cp {source}/plan {source}/kernel {build}"},
                  .record_commands = {std::string(ASSAY_PLAN_RECORDER) +

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/program.h"
 #include "prove/process.h"
+#include "support/temp_folder.h"
 
 namespace assay {
 namespace {
@@ -18,9 +19,6 @@ using testing::HasSubstr;
 class ProveProgramTest : public testing::Test {
  protected:
   ProveProgramTest() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = fs::path(testing::TempDir()) / (std::string("assay_prove_program_") + info->name());
-    fs::remove_all(dir_);
     fs::create_directories(dir_ / "repo");
     Git({"init", "-q", "-b", "main"});
     Write("plan", "buffer a\nbuffer b\nscale 2 a b\ncommit\n");
@@ -32,7 +30,6 @@ class ProveProgramTest : public testing::Test {
     Git({"add", "-A"});
     Git({"-c", "user.name=n", "-c", "user.email=e@e", "commit", "-q", "-m", "first"});
   }
-  ~ProveProgramTest() override { fs::remove_all(dir_); }
 
   std::string Repo() const { return (dir_ / "repo").string(); }
   void Write(const std::string& name, const std::string& text) const {
@@ -49,7 +46,8 @@ class ProveProgramTest : public testing::Test {
     return RunAssay(words);
   }
 
-  fs::path dir_;
+  const TempFolder temp_;
+  const fs::path dir_ = temp_.path();
 };
 
 TEST_F(ProveProgramTest, P1_TheVerdictIsTheLastLine) {
