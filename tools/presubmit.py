@@ -51,7 +51,8 @@ def run_tidy(tree):
         yield Problem("tidy", "CMakePresets.json", 1, "preset tidy does not configure; see above.")
         return
     # Sources that are generated; nothing else of this preset is built.
-    subprocess.run(["cmake", "--build", "build-tidy", "--target", "assay_generated"], cwd=tree.root, check=True,
+    subprocess.run(["cmake", "--build", "build-tidy", "--target", "assay_generated",
+                    "assay_shaders"], cwd=tree.root, check=True,
                    stdout=subprocess.DEVNULL)
     yield from tidy.clang_tidy(tree, os.path.join(tree.root, "build-tidy", "compile_commands.json"), log)
 

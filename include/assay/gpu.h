@@ -268,6 +268,8 @@ class Session final {
 struct DeviceInfo {
   std::string backend;  // "cpu", "null", "vulkan".
   std::string name;     // For people; never in a trace.
+  // The KernelCode::format that it runs: "cpu", "spirv". Kernels choose grids and data types by it.
+  std::string_view code_format = "cpu";
   uint64_t max_buffer_bytes = 0;
   uint64_t max_binding_bytes = 0;
   uint32_t max_constant_bytes = 0;

@@ -112,7 +112,7 @@ PICTURE = {
     "cli": {"base", "flow", "gpu", "kernels", "trace", "record", "compare", "hazard", "prove", "llm", "cli"},
 }
 
-HEAVY = re.compile(r'<(?:hwy/|gtest/|gmock/|benchmark/|rapidcheck|vulkan/)|[<"]CLI/|[<"]nlohmann/json\.hpp|<iostream>|<regex>')
+HEAVY = re.compile(r'<(?:hwy/|gtest/|gmock/|benchmark/|rapidcheck|vulkan/|volk[.]h>)|[<"]CLI/|[<"]nlohmann/json\.hpp|<iostream>|<regex>')
 
 
 def library_of(path):
@@ -125,7 +125,7 @@ def _may_include_backend(path, backend, name):
     """gpu/{null,cpu,vulkan} are known to nobody but the table of backends and themselves."""
     if path.startswith(f"src/gpu/{backend}/") or path == "src/gpu/backends.cc":
         return True
-    if name == "gpu/cpu/cpu_kernel.h" and path.startswith("src/kernels/"):
+    if name in ("gpu/cpu/cpu_kernel.h", "gpu/vulkan/spirv_kernel.h") and path.startswith("src/kernels/"):
         return True
     return is_test(path) and path.startswith(("src/gpu/", "tests/", "bench/", "fuzz/"))
 
@@ -145,7 +145,8 @@ def includes(tree):
                     yield Problem("includes", path, number,
                                   f"a public header includes only assay/*, the standard library and tl/expected.hpp, "
                                   f"not {quoted}; forward declare, or include it in the .cc.")
-            if (path.endswith(".h") and not path.endswith("-inl.h") and not is_test(path) and HEAVY.match(quoted)):
+            if (path.endswith(".h") and not path.endswith("-inl.h") and not is_test(path) and HEAVY.match(quoted)
+                    and not (path.startswith("src/gpu/vulkan/") and quoted == "<volk.h>")):
                 yield Problem("includes", path, number,
                               f"{quoted} is a heavy header; include it in the .cc and forward declare here.")
             if quoted.startswith('"') and (name.startswith(".") or "/" not in name):

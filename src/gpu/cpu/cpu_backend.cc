@@ -194,6 +194,7 @@ class CpuBackend final : public Backend {
     DeviceInfo info;
     info.backend = "cpu";
     info.name = fmt::format("cpu ({} threads)", workers_->threads());
+    info.code_format = kCpuCodeFormat;
     info.max_buffer_bytes = uint64_t{1} << 46;
     info.max_binding_bytes = info.max_buffer_bytes;
     info.max_constant_bytes = 4096;
