@@ -6,14 +6,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <xxhash.h>
 
 #include "assay/hazard.h"
 #include "assay/prove.h"
 #include "assay/trace.h"
 
+#include "prove/marked_trace.h"
 #include "prove/order_check.h"
-#include "trace/text.h"
 
 namespace assay::prove {
 namespace {
@@ -23,95 +22,6 @@ using compare::Verdict;
 
 constexpr uint64_t kContextLines = 3;
 constexpr size_t kMostContextLines = 24;
-
-Mark MarkOf(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
-
-// Reads a trace and gives each event a mark that does not depend on the numbers of its names: a
-// buffer is the n-th one declared so, a kernel is its name, workgroup and specialisation, whatever
-// its code.
-class MarkedTrace final {
- public:
-  static Result<MarkedTrace> Open(const std::string& path) {
-    MarkedTrace result;
-    ASSAY_ASSIGN_OR_RETURN(result.reader_, trace::TraceReader::Open(path));
-    return result;
-  }
-
-  // False at the end.
-  Result<bool> Next() {
-    ASSAY_ASSIGN_OR_RETURN(event_, reader_->Next());
-    if (!event_) return false;
-    accesses_.clear();
-    text_ = std::visit([this](const auto& event) { return Describe(event); }, *event_);
-    return true;
-  }
-  uint64_t line() const { return reader_->line_number(); }
-  std::string_view text() const { return reader_->line(); }
-  const trace::Event& event() const { return *event_; }
-  Mark mark() const { return MarkOf(text_); }
-  // Of a dispatch.
-  const std::vector<MarkedAccess>& accesses() const { return accesses_; }
-  std::string KernelName(const trace::DispatchEvent& dispatch) const {
-    const auto found = kernel_names_.find(dispatch.kernel);
-    return found == kernel_names_.end() ? std::string() : found->second;
-  }
-
- private:
-  Mark MarkOfBuffer(trace::BufferId id) const {
-    const auto found = buffers_.find(id);
-    return found == buffers_.end() ? 0 : found->second;
-  }
-  std::string Describe(const trace::BufferEvent& event) {
-    trace::BufferEvent plain = event;
-    plain.buffer = {};
-    const std::string text = FormatEvent(plain);
-    buffers_[event.buffer] = MarkOf(fmt::format("{} {}", text, declared_[text]++));
-    return text;
-  }
-  std::string Describe(const trace::KernelEvent& event) {
-    trace::KernelEvent plain = event;
-    plain.kernel = {};
-    plain.digest.assign(1, '0');
-    kernel_names_[event.kernel] = event.name;
-    return kernels_[event.kernel] = FormatEvent(plain);
-  }
-  std::string Describe(const trace::DispatchEvent& event) {
-    std::string text = fmt::format("dispatch {} {},{},{} {} ", kernels_[event.kernel], event.grid.x,
-                                   event.grid.y, event.grid.z, event.shared_bytes);
-    for (const std::byte byte : event.args) text += fmt::format("{:02x}", static_cast<int>(byte));
-    for (const trace::BufferAccess& access : event.accesses) {
-      const Mark buffer = MarkOfBuffer(access.buffer);
-      accesses_.push_back({buffer, access.range, access.access});
-      text += fmt::format(" {}{}[{},{}){}", AccessName(access.access), buffer, access.range.begin,
-                          access.range.end, access.exact ? "" : "?");
-    }
-    return text;
-  }
-  std::string DescribeUse(std::string_view verb, trace::BufferId buffer, ByteRange range) const {
-    return fmt::format("{} {} [{},{})", verb, MarkOfBuffer(buffer), range.begin, range.end);
-  }
-  std::string Describe(const trace::FreeEvent& event) const {
-    return DescribeUse("free", event.buffer, {});
-  }
-  std::string Describe(const trace::HostWriteEvent& event) const {
-    return DescribeUse("write", event.buffer, event.range);
-  }
-  std::string Describe(const trace::HostReadEvent& event) const {
-    return DescribeUse("read", event.buffer, event.range);
-  }
-  template <typename Other>
-  std::string Describe(const Other& event) const {
-    return FormatEvent(event);
-  }
-
-  std::unique_ptr<trace::TraceReader> reader_;
-  std::optional<trace::Event> event_;
-  std::string text_;
-  std::vector<MarkedAccess> accesses_;
-  std::map<std::string, uint64_t> declared_;
-  std::unordered_map<trace::BufferId, Mark> buffers_;
-  std::unordered_map<trace::KernelId, std::string> kernels_, kernel_names_;
-};
 
 // What is read of one side.
 struct Side {

@@ -7,6 +7,7 @@
 #include "assay/prove.h"
 
 #include "base/text.h"
+#include "prove/report_text.h"
 
 namespace assay::prove {
 namespace {
@@ -17,13 +18,59 @@ using nlohmann::ordered_json;
 // More of a line than this is not shown to people.
 constexpr size_t kShownBytes = 200;
 
+int StatusOf(Verdict verdict) { return static_cast<int>(verdict); }
+
+std::vector<std::string_view> Names(const std::vector<ChangeKind>& kinds) {
+  std::vector<std::string_view> names;
+  for (const ChangeKind kind : kinds) names.push_back(ChangeKindName(kind));
+  return names;
+}
+
+ordered_json SideJson(const ProofSide& side) {
+  return {{"name", side.name},
+          {"commit", side.commit},
+          {"changed_files", side.changed},
+          {"evidence", side.evidence},
+          {"cached", side.cached}};
+}
+
+template <typename T>
+ordered_json OrNull(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json();
+}
+
+ordered_json ChangeJson(int64_t depth, const Change& change) {
+  ordered_json json = {{"depth", depth}};
+  json["kinds"] = Names(change.kinds);
+  json["barriers"] = {change.barriers_a, change.barriers_b};
+  json["dispatches"] = {change.dispatches_a, change.dispatches_b};
+  json["dispatches_added"] = change.dispatches_added;
+  json["dispatches_removed"] = change.dispatches_removed;
+  json["dispatches_moved"] = change.dispatches_moved;
+  json["constants_changed"] = change.constants_changed;
+  json["bindings_changed"] = change.bindings_changed;
+  json["order_legal"] = OrNull(change.order_legal);
+  json["order_conflict"] = change.order_conflict;
+  json["hazards"] = {OrNull(change.hazards_a), OrNull(change.hazards_b)};
+  json["looked_at"] = OrNull(change.looked_at);
+  json["context"] = ordered_json::array();
+  const auto number = [](uint64_t line) { return line == 0 ? ordered_json() : ordered_json(line); };
+  for (const Change::Line& line : change.context) {
+    json["context"].push_back({{"mark", std::string(1, line.mark)},
+                               {"line_a", number(line.line_a)},
+                               {"line_b", number(line.line_b)},
+                               {"text", line.text}});
+  }
+  return json;
+}
+
+}  // namespace
+
 std::string Shown(std::string_view text) {
   std::string out = Printable(text.substr(0, kShownBytes));
   if (text.size() > kShownBytes) out += "...";
   return out;
 }
-
-int StatusOf(Verdict verdict) { return static_cast<int>(verdict); }
 
 std::string SideLine(const ProofSide& side) {
   std::string text = fmt::format("{}: {} ({:.12}", side.role, Printable(side.name), side.commit);
@@ -72,13 +119,6 @@ std::string DepthText(const DepthComparison& depth, const Change& change) {
   return text + compare::FormatVerdict(report) + '\n';
 }
 
-std::vector<std::string_view> Names(const std::vector<ChangeKind>& kinds) {
-  std::vector<std::string_view> names;
-  for (const ChangeKind kind : kinds) names.push_back(ChangeKindName(kind));
-  return names;
-}
-
-// What the verdict rests on, in words.
 std::string ChangedLine(const Proof& proof) {
   if (!proof.refused.empty()) return {};
   const bool ids = proof.require_ids && proof.evidence->differing_ids() > 0;
@@ -93,46 +133,6 @@ std::string ChangedLine(const Proof& proof) {
   if (ids) words.emplace_back("ids");
   return fmt::format("changed: {}\n", fmt::join(words, ", "));
 }
-
-ordered_json SideJson(const ProofSide& side) {
-  return {{"name", side.name},
-          {"commit", side.commit},
-          {"changed_files", side.changed},
-          {"evidence", side.evidence},
-          {"cached", side.cached}};
-}
-
-template <typename T>
-ordered_json OrNull(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json();
-}
-
-ordered_json ChangeJson(int64_t depth, const Change& change) {
-  ordered_json json = {{"depth", depth}};
-  json["kinds"] = Names(change.kinds);
-  json["barriers"] = {change.barriers_a, change.barriers_b};
-  json["dispatches"] = {change.dispatches_a, change.dispatches_b};
-  json["dispatches_added"] = change.dispatches_added;
-  json["dispatches_removed"] = change.dispatches_removed;
-  json["dispatches_moved"] = change.dispatches_moved;
-  json["constants_changed"] = change.constants_changed;
-  json["bindings_changed"] = change.bindings_changed;
-  json["order_legal"] = OrNull(change.order_legal);
-  json["order_conflict"] = change.order_conflict;
-  json["hazards"] = {OrNull(change.hazards_a), OrNull(change.hazards_b)};
-  json["looked_at"] = OrNull(change.looked_at);
-  json["context"] = ordered_json::array();
-  const auto number = [](uint64_t line) { return line == 0 ? ordered_json() : ordered_json(line); };
-  for (const Change::Line& line : change.context) {
-    json["context"].push_back({{"mark", std::string(1, line.mark)},
-                               {"line_a", number(line.line_a)},
-                               {"line_b", number(line.line_b)},
-                               {"text", line.text}});
-  }
-  return json;
-}
-
-}  // namespace
 
 std::string FormatProofVerdict(const Proof& proof) {
   std::vector<std::string_view> by;
