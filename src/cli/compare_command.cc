@@ -1,12 +1,17 @@
 #include "cli/compare_command.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "assay/compare.h"
 #include "assay/prove.h"
+
+#include "cli/report_flags.h"
 
 namespace assay::cli {
 namespace {
@@ -14,7 +19,7 @@ namespace {
 class CompareCommand final : public Command {
  public:
   CommandSpec Describe() override {
-    return {
+    CommandSpec spec = {
         .name = "compare",
         .summary = "Says whether two traces, or two folders of evidence, are the same.",
         .description =
@@ -39,29 +44,40 @@ class CompareCommand final : public Command {
                    .help = "Shows the first N differences of a trace; all are counted."}},
         .examples = {{"assay compare before.trace after.trace", "Two traces."},
                      {"assay compare out/first out/second && echo same",
-                      "Two recordings, used in a script."}},
+                      "Two recordings, used in a script."},
+                     {"assay compare --html page.html before.trace after.trace",
+                      "The two streams side by side in a browser."}},
         .exit_meanings = {{kExitOk, "Identical: a proof, for traces of version 2."},
                           {kExitDifferent, "Different."},
                           {kExitFailed, "Refused or unreadable: nothing can be said."},
                           {kExitRenumbered, "The same but for the numbers of buffers: no proof."}},
         .quiet_help = "Prints nothing but errors; the exit status says the verdict.",
     };
+    reports_.AddTo(&spec);
+    return spec;
   }
 
+  Status CheckArguments() override { return reports_.Check(json_); }
+
   Result<int> Run(Context& context) override {
-    const compare::Options options{.max_differences = static_cast<size_t>(max_differences_),
+    ASSAY_TRY(reports_.CheckFiles());
+    auto max_differences = static_cast<size_t>(max_differences_);
+    // Enough to say of what kind all of them are.
+    if (reports_.any()) max_differences = std::max(max_differences, prove::kClassifiedDifferences);
+    const compare::Options options{.max_differences = max_differences,
                                    .stop = [&context] { return context.cancelled(); }};
     ASSAY_ASSIGN_OR_RETURN(const bool folders, AreFolders());
     Outcome outcome;
     {
       const Progress progress = context.StartProgress("comparing");
-      outcome = folders ? CompareFolders(options) : CompareFiles(options);
+      ASSAY_ASSIGN_OR_RETURN(outcome, folders ? CompareFolders(options) : CompareFiles(options));
     }
     if (context.cancelled()) {
       return Fail(ErrorCode::kCancelled, "", "The comparison was stopped by a signal.");
     }
-    if (json_ || !context.quiet()) context.Print(outcome.text);
+    if ((json_ || !context.quiet()) && !reports_.takes_output()) context.Print(outcome.text);
     if (outcome.verdict == compare::Verdict::kRefused) context.PrintError(outcome.reason);
+    if (outcome.summary) ASSAY_TRY(reports_.Write(context, *outcome.summary));
     return static_cast<int>(outcome.verdict);
   }
 
@@ -70,6 +86,7 @@ class CompareCommand final : public Command {
     compare::Verdict verdict = compare::Verdict::kRefused;
     std::string reason;
     std::string text;
+    std::optional<prove::Summary> summary;
   };
 
   Result<bool> AreFolders() const {
@@ -82,32 +99,47 @@ class CompareCommand final : public Command {
                             a ? a_ : b_, a ? b_ : a_));
   }
 
-  Outcome CompareFiles(const compare::Options& options) const {
-    compare::Report report = compare::CompareTraces(a_, b_, options);
-    const std::string reason = report.reason;
-    // Standard error says it; a program gets all in one object.
-    if (!json_) report.reason.clear();
-    return {.verdict = report.verdict,
-            .reason = reason,
-            .text = json_ ? compare::FormatJson(report) : compare::FormatText(report)};
+  // What a reader of the text does not want to see all of.
+  void KeepWanted(compare::Report* report) const {
+    const auto wanted = static_cast<size_t>(max_differences_);
+    if (report->differences.size() > wanted) report->differences.resize(wanted);
   }
 
-  Outcome CompareFolders(const compare::Options& options) const {
+  Result<Outcome> CompareFiles(const compare::Options& options) const {
+    compare::Report report = compare::CompareTraces(a_, b_, options);
+    Outcome outcome{.verdict = report.verdict, .reason = report.reason, .text = {}, .summary = {}};
+    if (reports_.any()) {
+      ASSAY_ASSIGN_OR_RETURN(outcome.summary, prove::Summarize(report));
+    }
+    KeepWanted(&report);
+    // Standard error says it; a program gets all in one object.
+    if (!json_) report.reason.clear();
+    outcome.text = json_ ? compare::FormatJson(report) : compare::FormatText(report);
+    return outcome;
+  }
+
+  Result<Outcome> CompareFolders(const compare::Options& options) const {
     prove::EvidenceReport report = prove::CompareEvidence(a_, b_, options);
-    const std::string reason = report.reason;
+    Outcome outcome{.verdict = report.verdict, .reason = report.reason, .text = {}, .summary = {}};
+    if (reports_.any()) {
+      ASSAY_ASSIGN_OR_RETURN(outcome.summary, prove::Summarize(report));
+    }
+    for (auto& depth : report.depths) {
+      if (depth.report) KeepWanted(&*depth.report);
+    }
     if (!json_) {
       report.reason.clear();
       for (auto& depth : report.depths) {
         if (depth.report) depth.report->reason.clear();
       }
     }
-    return {.verdict = report.verdict,
-            .reason = reason,
-            .text = json_ ? prove::FormatEvidenceJson(report) : prove::FormatEvidenceText(report)};
+    outcome.text = json_ ? prove::FormatEvidenceJson(report) : prove::FormatEvidenceText(report);
+    return outcome;
   }
 
   std::string a_, b_;
   bool json_ = false;
+  ReportFlags reports_;
   int64_t max_differences_ = 20;
 };
 

@@ -10,6 +10,7 @@
 #include "assay/prove.h"
 
 #include "base/file.h"
+#include "cli/report_flags.h"
 #include "cli/runner.h"
 
 namespace assay::cli {
@@ -38,10 +39,11 @@ class ProveCommand final : public Command {
   bool rebuild_ = false;
   bool init_ = false;
   bool json_ = false;
+  ReportFlags reports_;
 };
 
 CommandSpec ProveCommand::Describe() {
-  return {
+  CommandSpec spec = {
       .name = "prove",
       .summary = "Builds and records two commits, and says whether they do the same work.",
       .description =
@@ -99,7 +101,8 @@ CommandSpec ProveCommand::Describe() {
                  .help = "Writes a commented assay.toml here and does nothing else."}},
       .examples = {{"assay prove --init", "Writes a configuration to start from."},
                    {"assay prove main", "Does this tree do the work of main?"},
-                   {"assay prove HEAD~1 --here HEAD", "Did the last commit change anything?"}},
+                   {"assay prove HEAD~1 --here HEAD", "Did the last commit change anything?"},
+                   {"assay prove main --html proof.html", "The two streams side by side."}},
       .exit_meanings = {{0, "Equal, or different only in what the configuration allows."},
                         {2,
                          "Refused: a build or a recording failed, or something in the evidence "
@@ -107,6 +110,8 @@ CommandSpec ProveCommand::Describe() {
                         {3, "Different."}},
       .quiet_help = "Prints the verdict line alone, and no progress.",
   };
+  reports_.AddTo(&spec);
+  return spec;
 }
 
 Status ProveCommand::CheckArguments() {
@@ -115,6 +120,7 @@ Status ProveCommand::CheckArguments() {
         ErrorCode::kInvalidArgument, "BASE",
         init_ ? "--init takes no BASE." : "BASE is missing: name the revision to compare with.");
   }
+  ASSAY_TRY(reports_.Check(json_));
   std::ranges::sort(depths_);
   const auto twice = std::ranges::adjacent_find(depths_);
   if (twice != depths_.end()) {
@@ -174,6 +180,7 @@ Result<prove::Config> ProveCommand::Configure() const {
 
 Result<int> ProveCommand::Run(Context& context) {
   if (init_) return Init(context);
+  ASSAY_TRY(reports_.CheckFiles());
   ASSAY_ASSIGN_OR_RETURN(const prove::Config config, Configure());
   prove::ProveOptions options;
   options.base = base_;
@@ -196,9 +203,15 @@ Result<int> ProveCommand::Run(Context& context) {
         fmt::format("{}: {}{}", refusal.by, refusal.reason,
                     refusal.log.empty() ? "" : fmt::format(" (log: {})", refusal.log)));
   }
-  context.Print(json_             ? prove::FormatProofJson(*proof)
-                : context.quiet() ? prove::FormatProofVerdict(*proof)
-                                  : prove::FormatProofText(*proof));
+  if (!reports_.takes_output()) {
+    context.Print(json_             ? prove::FormatProofJson(*proof)
+                  : context.quiet() ? prove::FormatProofVerdict(*proof)
+                                    : prove::FormatProofText(*proof));
+  }
+  if (reports_.any()) {
+    progress.emplace(context.StartProgress("writing the reports"));
+    ASSAY_TRY(reports_.Write(context, prove::Summarize(*proof)));
+  }
   return proof->exit_status;
 }
 

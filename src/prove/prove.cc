@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "assay/prove_report.h"
+
 #include "prove/build_site.h"
 #include "prove/git.h"
 #include "prove/placeholders.h"
@@ -16,9 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using compare::Verdict;
-
-// So many differences of a trace are sorted into kinds.
-constexpr size_t kClassifiedDifferences = 100'000;
 
 // A folder that is there is a working tree, anything else a revision.
 Result<TreeState> StateOfHere(const Repository& repository, const ProveOptions& options) {

@@ -65,6 +65,39 @@ TEST_F(ProveProgramTest, P1_TheVerdictIsTheLastLine) {
   EXPECT_THAT(Prove({"--depth", "5", "HEAD"}).out, HasSubstr("trace depth 5 rc 1"));
 }
 
+TEST_F(ProveProgramTest, P1_ReportsAreWrittenBesideTheText) {
+  Write("plan", "buffer a\nbuffer b\nscale 3 a b\ncommit\n");
+  const auto file = [this](const char* name) { return (dir_ / name).string(); };
+  const ProgramResult result = Prove({"-q", "--markdown", file("p.md"), "--junit", file("p.xml"),
+                                      "--html", file("p.html"), "HEAD"});
+  EXPECT_EQ(result.status, 3) << result.err;
+  const std::string verdict =
+      "prove: rc 3 (kernels rc 0, added 0; trace depth 0 rc 1; ids differ 1)";
+  EXPECT_EQ(result.out, verdict + "\n");
+  EXPECT_THAT(ReadFile(file("p.md")).value(),
+              testing::StartsWith("**Different**: `" + verdict + "`\n"));
+  EXPECT_THAT(ReadFile(file("p.xml")).value(),
+              HasSubstr("tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""));
+  EXPECT_THAT(ReadFile(file("p.html")).value(), HasSubstr(verdict));
+  // In place of the text.
+  const ProgramResult printed = Prove({"--junit", "-", "HEAD"});
+  EXPECT_EQ(printed.status, 3);
+  EXPECT_THAT(printed.out, testing::StartsWith("<?xml"));
+  EXPECT_THAT(printed.out, EndsWith("</testsuites>\n"));
+}
+
+TEST_F(ProveProgramTest, P1_AReportThatCannotBeWrittenIsSaidBeforeTheWork) {
+  const std::string nowhere = (dir_ / "no" / "folder.html").string();
+  const ProgramResult result = Prove({"--html", nowhere, "HEAD"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr(nowhere));
+  EXPECT_FALSE(fs::exists(dir_ / "cache"));
+  EXPECT_EQ(Prove({"--html", "x", "--junit", "x", "HEAD"}).status, 64);
+  EXPECT_THAT(Prove({"--json", "--markdown", "-", "HEAD"}).err,
+              HasSubstr("--markdown - and --json both write to standard output"));
+}
+
 TEST_F(ProveProgramTest, P2_AModelThatNoCommandUsesIsRefused) {
   const ProgramResult result = Prove({"-m", Repo() + "/plan", "HEAD"});
   EXPECT_EQ(result.status, 2);

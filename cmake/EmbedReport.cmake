@@ -1,0 +1,53 @@
+# Writes the source that holds the style, the frame and the script of the report's page, with the digests of style and
+# script as a content security policy names them.
+#
+#   cmake -DSTYLE=report.css -DVIEWER=viewer.html -DSCRIPT=report.js -DOUT=report_assets.cc -P EmbedReport.cmake
+
+set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+# The SHA-256 of a file in base 64. Its 32 bytes are ten groups of three and one of two.
+function(digest_in_base64 path out)
+  file(SHA256 "${path}" hex)
+  set(text)
+  foreach(at RANGE 0 60 6)
+    string(SUBSTRING "${hex}00" ${at} 6 group)
+    math(EXPR value "0x${group}")
+    foreach(shift 18 12 6 0)
+      math(EXPR index "(${value} >> ${shift}) & 63")
+      string(SUBSTRING "${alphabet}" ${index} 1 letter)
+      string(APPEND text "${letter}")
+    endforeach()
+  endforeach()
+  string(LENGTH "${text}" length)
+  math(EXPR length "${length} - 1")
+  string(SUBSTRING "${text}" 0 ${length} text)
+  set(${out} "${text}=" PARENT_SCOPE)
+endfunction()
+
+foreach(asset STYLE SCRIPT)
+  digest_in_base64("${${asset}}" ${asset}_DIGEST)
+  file(READ "${${asset}}" ${asset}_TEXT)
+  # The digest is of all that stands in the element, which nothing in the text may end.
+  if("${${asset}_TEXT}" MATCHES "</s")
+    message(FATAL_ERROR "${${asset}} holds \"</s\", which ends the element that it is put into.")
+  endif()
+endforeach()
+
+file(READ "${VIEWER}" VIEWER_TEXT)
+file(WRITE "${OUT}.new" "#include \"prove/report_assets.h\"
+
+namespace assay::prove {
+
+const ReportAssets& Assets() {
+  static constexpr ReportAssets kAssets = {
+      R\"assay(${STYLE_TEXT})assay\",
+      R\"assay(${VIEWER_TEXT})assay\",
+      R\"assay(${SCRIPT_TEXT})assay\",
+      \"sha256-${STYLE_DIGEST}\",
+      \"sha256-${SCRIPT_DIGEST}\"};
+  return kAssets;
+}
+
+}  // namespace assay::prove
+")
+file(RENAME "${OUT}.new" "${OUT}")
