@@ -144,6 +144,7 @@ Result<std::string> FormatHtml(const Summary& summary, const PageOptions& option
       "style-src '{}'; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"referrer\" content=\"no-referrer\">\n"
+      "<meta name=\"theme-color\" content=\"\">\n"
       "<title>assay {}: {}</title>\n<style>",
       assets.script_source, assets.style_source, summary.command, Html(summary.headline));
   page += assets.style;

@@ -1,5 +1,8 @@
 // The reports of a proof as text: Markdown, JUnit, and the page of HTML as a document.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +11,7 @@
 #include "assay/prove_report.h"
 
 #include "base/file.h"
+#include "prove/report_assets.h"
 #include "support/golden.h"
 #include "support/temp_folder.h"
 #include "support/trace_text.h"
@@ -315,6 +319,60 @@ TEST_F(PageTest, P1_TracesThatChangedMeanwhileAreAnError) {
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code(), ErrorCode::kIo);
   EXPECT_THAT(page.error().message(), HasSubstr("b.trace\" changed while the report was made"));
+}
+
+// The colours that the style gives to names in one of its blocks.
+std::map<std::string, std::string> ColoursIn(const std::string& style, const std::string& block) {
+  std::map<std::string, std::string> colours;
+  size_t at = style.find(block);
+  EXPECT_NE(at, std::string::npos) << block;
+  const size_t end = style.find('}', at);
+  while ((at = style.find("--", at)) < end) {
+    const size_t colon = style.find(':', at);
+    colours[style.substr(at, colon - at)] =
+        style.substr(colon + 2, style.find(';', at) - colon - 2);
+    at = colon;
+  }
+  return colours;
+}
+
+// Relative luminance of "#rrggbb", as WCAG 2.2 defines it.
+double Luminance(const std::string& colour) {
+  EXPECT_EQ(colour.size(), 7U) << colour;
+  double sum = 0;
+  for (const auto& [at, weight] : {std::pair(1U, 0.2126), {3U, 0.7152}, {5U, 0.0722}}) {
+    const double value = std::stoi(colour.substr(at, 2), nullptr, 16) / 255.0;
+    sum += weight * (value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4));
+  }
+  return sum;
+}
+
+double Contrast(const std::string& one, const std::string& other) {
+  const double a = Luminance(one), b = Luminance(other);
+  return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
+}
+
+TEST(ReportTest, P1_TextContrastsInLightAndDark) {
+  const std::string style(Assets().style);
+  const auto light = ColoursIn(style, ":root {");
+  const auto dark = ColoursIn(style, ":root[data-theme=\"dark\"] {");
+  // Chosen or as the system has it, dark is one set of colours.
+  EXPECT_EQ(dark, ColoursIn(style, ":root:not([data-theme=\"light\"]) {"));
+  for (const auto& theme : {light, dark}) {
+    for (const char* kind : {"numbering", "barrier", "added", "removed", "moved", "constants",
+                             "grid", "bindings", "kernel", "other", "good", "bad", "warn"}) {
+      const std::string name = std::string("--") + kind;
+      EXPECT_GE(Contrast(theme.at(name), theme.at(name + "-back")), 4.5) << name;
+      EXPECT_GE(Contrast(theme.at(name), theme.at("--sheet")), 4.5) << name;
+      EXPECT_GE(Contrast(theme.at(name), theme.at("--select")), 4.5) << name;
+    }
+    for (const char* back : {"--back", "--sheet", "--band", "--select"}) {
+      EXPECT_GE(Contrast(theme.at("--ink"), theme.at(back)), 7.0) << back;
+      EXPECT_GE(Contrast(theme.at("--soft"), theme.at(back)), 4.5) << back;
+    }
+    EXPECT_GE(Contrast(theme.at("--focus"), theme.at("--sheet")), 3.0);
+    EXPECT_GE(Contrast(theme.at("--accent"), theme.at("--sheet")), 4.5);
+  }
 }
 
 }  // namespace

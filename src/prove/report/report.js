@@ -386,7 +386,7 @@
   const colours = () => {
     const style = getComputedStyle(root);
     const read = (name) => style.getPropertyValue(name).trim();
-    const out = { line: read("--line"), soft: read("--soft"), focus: read("--focus"),
+    const out = { sheet: read("--sheet"), line: read("--line"), soft: read("--soft"), focus: read("--focus"),
                   same: read("--same-bar"), ink: read("--ink") };
     for (const [kind] of Object.values(KINDS)) if (kind !== "same") out[kind] = read("--" + kind);
     return out;
@@ -575,9 +575,16 @@
       const line = make("tr");
       line.append(make("th", "", key));
       const differs = both && !PLACES.has(key) && facts[0].get(key) !== facts[1].get(key);
-      for (const side of [0, 1]) {
-        if (facts[side].size === 0) continue;
-        line.append(make("td", (differs ? "differs " : "") + "mono", facts[side].get(key) || ""));
+      const values = [0, 1].filter((side) => facts[side].size > 0)
+        .map((side) => facts[side].get(key) || "");
+      if (both && values[0] === values[1]) {
+        const cell = make("td", "mono", values[0]);
+        cell.colSpan = 2;
+        line.append(cell);
+      } else {
+        for (const value of values) {
+          line.append(make("td", (differs ? "differs " : "") + "mono", value));
+        }
       }
       table.append(line);
     }
@@ -630,6 +637,8 @@
   };
   const draw = () => {
     if (!stream) return;
+    // The browser's own frame takes the colour of the page.
+    document.querySelector("meta[name=theme-color]").content = colours().sheet;
     renderRows();
     drawStrip();
     drawOverview();
