@@ -17,7 +17,7 @@ build_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   zstd python3 patch
 )
-check_packages=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev codespell chromium)
+check_packages=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev codespell chromium parallel)
 
 usage() {
   echo "usage: tools/install_deps.sh [--list] build|check..." >&2

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -199,6 +200,8 @@ struct Config {
   int64_t record_limit_s = 600;
   std::vector<int64_t> depths = {0, 600};  // Rising.
   std::string model;                       // Absolute; empty: none.
+  // Names that record commands may hold in braces, with what they stand for.
+  std::map<std::string, std::string> variables = {};
   bool require_kernels = true;
   bool require_trace = true;
   bool require_ids = true;
@@ -208,9 +211,11 @@ struct Config {
 inline constexpr std::string_view kConfigName = "assay.toml";
 // Errors: those of reading the file; kFormat, naming line and column and, for a wrong key, the
 // nearest known one.
-Result<Config> ReadConfig(const std::string& path);
-// `folder` is where a relative model lies.
-Result<Config> ParseConfig(std::string_view text, const std::string& path);
+// `more` are names in braces that record commands may hold without an entry in `variables`.
+Result<Config> ReadConfig(const std::string& path, std::span<const std::string> more = {});
+// A relative model lies in the folder of `path`.
+Result<Config> ParseConfig(std::string_view text, const std::string& path,
+                           std::span<const std::string> more = {});
 // A commented configuration to start from.
 std::string_view ConfigTemplate();
 
@@ -218,9 +223,11 @@ std::string_view ConfigTemplate();
 
 // One of the two builds.
 struct ProofSide {
-  std::string role;      // "base" or "here".
-  std::string name;      // As it was asked for: a revision or a folder.
-  std::string commit;    // In full.
+  std::string role;    // "base" or "here".
+  std::string name;    // As it was asked for: a revision or a folder.
+  std::string commit;  // In full.
+  // The commit, and the digest of what differs from it where anything does.
+  std::string identity = {};
   uint64_t changed = 0;  // Files of a working tree that differ from the commit.
   std::string evidence;  // The folder; empty while there is none.
   bool cached = false;   // Nothing had to be built or recorded.

@@ -41,4 +41,17 @@ std::string_view Nearest(std::string_view word, std::span<const std::string> can
   return nearest;
 }
 
+std::string SuggestNearest(std::string sentence, std::string_view word,
+                           std::span<const std::string> candidates, std::string_view quotes,
+                           std::string_view otherwise) {
+  const std::string_view nearest = Nearest(word, candidates);
+  if (nearest.empty()) {
+    if (!otherwise.empty()) sentence.append("; ").append(otherwise);
+    return sentence + '.';
+  }
+  sentence.append("; did you mean ").append(quotes.substr(0, 1)).append(nearest);
+  if (!quotes.empty()) sentence += quotes[1];
+  return sentence + '?';
+}
+
 }  // namespace assay

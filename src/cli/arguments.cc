@@ -193,10 +193,7 @@ class Parser {
         if (each.starts_with("--")) known.push_back(std::move(each));
       }
     }
-    const std::string_view nearest = Nearest(name, known);
-    return Usage(name, nearest.empty()
-                           ? fmt::format("There is no flag {}.", name)
-                           : fmt::format("There is no flag {}; did you mean {}?", name, nearest));
+    return Usage(name, SuggestNearest(fmt::format("There is no flag {}", name), name, known, ""));
   }
 
   static Status SwitchTakesNoValue(const std::string& name, const CLI::Option& option) {

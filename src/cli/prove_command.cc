@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "assay/prove.h"
 
 #include "base/file.h"
+#include "cli/prove_matrix.h"
 #include "cli/report_flags.h"
 #include "cli/runner.h"
 
@@ -26,9 +29,16 @@ class ProveCommand final : public Command {
 
  private:
   Result<int> Init(Context& context) const;
-  Result<prove::Config> Configure() const;
+  Result<prove::Config> Configure(std::span<const std::string> variables) const;
+  Status CheckMatrixArguments() const;
+  Result<MatrixReport> RunMatrix(const prove::ProveOptions& options, MatrixOutput output) const;
 
   std::string base_;
+  std::vector<std::string> more_;  // Folders to merge, after the first word.
+  std::string matrix_;
+  std::string job_;
+  std::string out_;
+  bool merge_ = false;
   std::string here_ = ".";
   std::string config_;
   std::string cache_;
@@ -53,11 +63,17 @@ CommandSpec ProveCommand::Describe() {
           "the index or the stash, and no worktree is left behind.\n\n"
           "Builds and recordings are kept in a cache by commit, contents and commands: the same "
           "two again take seconds. A commit against itself is built and recorded twice.\n\n"
+          "With --matrix, one proof is made of jobs: one a model, backend and depth. Without --job "
+          "the jobs are listed; --job records one; --merge joins the folders of all.\n\n"
           "The last line is the verdict: prove: rc R (kernels rc a, added n; trace depth 0 rc b, "
           "depth 600 rc c; ids differ d).",
       .positionals = {{.name = "BASE",
                        .value = TextValue{&base_},
                        .help = "The revision to compare with.",
+                       .required = false},
+                      {.name = "DIR",
+                       .value = TextListValue{&more_},
+                       .help = "With --merge, in place of BASE: the folders of the jobs.",
                        .required = false}},
       .flags = {{.names = "--here",
                  .value = TextValue{&here_},
@@ -96,14 +112,39 @@ CommandSpec ProveCommand::Describe() {
                 {.names = "--json",
                  .value = SwitchValue{&json_},
                  .help = "Prints the report as one JSON object."},
+                {.names = "--matrix",
+                 .value = TextValue{&matrix_},
+                 .placeholder = "FILE",
+                 .help = "Lists the jobs of FILE, or, with --job, runs one.",
+                 .show_default = false},
+                {.names = "--job",
+                 .value = TextValue{&job_},
+                 .placeholder = "ID",
+                 .help = "Records this job of the matrix, and compares nothing.",
+                 .show_default = false},
+                {.names = "-o,--out",
+                 .value = TextValue{&out_},
+                 .placeholder = "DIR",
+                 .help = "With --job: the folder to leave, instead of one named like the job. It "
+                         "must not be there.",
+                 .show_default = false},
+                {.names = "--merge",
+                 .value = SwitchValue{&merge_},
+                 .help = "Joins the folders of all jobs of a matrix into one proof."},
                 {.names = "--init",
                  .value = SwitchValue{&init_},
                  .help = "Writes a commented assay.toml here and does nothing else."}},
       .examples = {{"assay prove --init", "Writes a configuration to start from."},
                    {"assay prove main", "Does this tree do the work of main?"},
                    {"assay prove HEAD~1 --here HEAD", "Did the last commit change anything?"},
-                   {"assay prove main --html proof.html", "The two streams side by side."}},
-      .exit_meanings = {{0, "Equal, or different only in what the configuration allows."},
+                   {"assay prove main --html proof.html", "The two streams side by side."},
+                   {"assay prove -q --matrix matrix.toml | parallel assay prove --matrix "
+                    "matrix.toml --job {} -o jobs/{} main",
+                    "Records every job, as many at once as there are cores."},
+                   {"assay prove --merge jobs/*", "Joins them into one verdict."}},
+      .exit_meanings = {{0,
+                         "Equal, or different only in what the configuration allows; listed; the "
+                         "job was recorded."},
                         {2,
                          "Refused: a build or a recording failed, or something in the evidence "
                          "cannot be compared; the report says what and by whom."},
@@ -114,11 +155,45 @@ CommandSpec ProveCommand::Describe() {
   return spec;
 }
 
+Status ProveCommand::CheckMatrixArguments() const {
+  const auto fail = [](const char* about, std::string message) {
+    return Fail(ErrorCode::kInvalidArgument, about, std::move(message));
+  };
+  if (!job_.empty() && matrix_.empty()) return fail("--job", "--job needs --matrix.");
+  if (!out_.empty() && job_.empty()) return fail("--out", "-o needs --job.");
+  if (merge_ && !job_.empty()) return fail("--merge", "--merge and --job exclude each other.");
+  if (!merge_ && !more_.empty()) {
+    return fail("DIR", fmt::format("The argument \"{}\" is one too many.", more_.front()));
+  }
+  if (merge_ && base_.empty()) {
+    return fail("DIR", "--merge needs the folders of the jobs.");
+  }
+  if (!merge_ && !matrix_.empty() && job_.empty() && !base_.empty()) {
+    return fail("BASE", fmt::format("--matrix alone lists jobs and takes no BASE (\"{}\"); name "
+                                    "the job to run with --job.",
+                                    base_));
+  }
+  if ((merge_ || !matrix_.empty()) && reports_.any()) {
+    return fail("--matrix",
+                "A matrix has a report as text and as --json; leave out --markdown, --junit and "
+                "--html.");
+  }
+  if (!matrix_.empty() && (depths_given_ || !model_.empty())) {
+    return fail("--matrix", "The matrix names depths and models; leave out --depth and -m.");
+  }
+  return {};
+}
+
 Status ProveCommand::CheckArguments() {
-  if (init_ != base_.empty()) {
-    return Fail(
-        ErrorCode::kInvalidArgument, "BASE",
-        init_ ? "--init takes no BASE." : "BASE is missing: name the revision to compare with.");
+  ASSAY_TRY(CheckMatrixArguments());
+  const bool lists = !matrix_.empty() && job_.empty() && !merge_;
+  if (init_ && (!base_.empty() || merge_ || !matrix_.empty())) {
+    return Fail(ErrorCode::kInvalidArgument, "--init",
+                "--init takes no BASE, --matrix and --merge.");
+  }
+  if (base_.empty() && !init_ && !lists) {
+    return Fail(ErrorCode::kInvalidArgument, "BASE",
+                "BASE is missing: name the revision to compare with.");
   }
   ASSAY_TRY(reports_.Check(json_));
   std::ranges::sort(depths_);
@@ -142,7 +217,7 @@ Result<int> ProveCommand::Init(Context& context) const {
   return kExitOk;
 }
 
-Result<prove::Config> ProveCommand::Configure() const {
+Result<prove::Config> ProveCommand::Configure(std::span<const std::string> variables) const {
   std::error_code ignored;
   const bool folder = fs::is_directory(here_, ignored);
   std::string path = config_;
@@ -161,7 +236,7 @@ Result<prove::Config> ProveCommand::Configure() const {
       }
     }
   }
-  ASSAY_ASSIGN_OR_RETURN(prove::Config config, prove::ReadConfig(path));
+  ASSAY_ASSIGN_OR_RETURN(prove::Config config, prove::ReadConfig(path, variables));
   if (depths_given_) config.depths = depths_;
   if (model_.empty()) return config;
   const auto uses_model = [](const std::string& command) {
@@ -178,10 +253,32 @@ Result<prove::Config> ProveCommand::Configure() const {
   return config;
 }
 
+Result<MatrixReport> ProveCommand::RunMatrix(const prove::ProveOptions& options,
+                                             MatrixOutput output) const {
+  std::optional<prove::Matrix> matrix;
+  if (!matrix_.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(matrix, prove::ReadMatrix(matrix_));
+  }
+  if (merge_) {
+    std::vector<std::string> folders = {base_};
+    folders.insert(folders.end(), more_.begin(), more_.end());
+    return MergeMatrixJobs(folders, matrix ? &*matrix : nullptr,
+                           {.max_differences = options.max_differences,
+                            .on_step = options.on_step,
+                            .stop = options.stop},
+                           output);
+  }
+  ASSAY_ASSIGN_OR_RETURN(const prove::Config config, Configure(prove::VariablesOf(*matrix)));
+  ASSAY_TRY(prove::CheckMatrix(*matrix, config));
+  if (!job_.empty()) {
+    return RunMatrixJob(*matrix, job_, config, options, out_, output);
+  }
+  return ListJobs(*matrix, output);
+}
+
 Result<int> ProveCommand::Run(Context& context) {
   if (init_) return Init(context);
   ASSAY_TRY(reports_.CheckFiles());
-  ASSAY_ASSIGN_OR_RETURN(const prove::Config config, Configure());
   prove::ProveOptions options;
   options.base = base_;
   options.here = here_;
@@ -195,6 +292,15 @@ Result<int> ProveCommand::Run(Context& context) {
     progress.reset();
     progress.emplace(context.StartProgress(step));
   };
+  if (merge_ || !matrix_.empty()) {
+    const Result<MatrixReport> report =
+        RunMatrix(options, {.quiet = context.quiet(), .json = json_});
+    progress.reset();
+    if (!report) return Fail(report.error());
+    context.Print(report->text);
+    return report->exit_status;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const prove::Config config, Configure({}));
   Result<prove::Proof> proof = prove::Prove(config, options);
   progress.reset();
   if (!proof) return Fail(std::move(proof).error());

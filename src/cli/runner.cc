@@ -34,18 +34,14 @@ int UnknownCommand(Context& context, std::span<const CommandEntry> commands,
                    const std::string& name) {
   if (name.starts_with("-")) {
     const std::string known[] = {"--help", "--version"};
-    const std::string_view nearest = Nearest(name, known);
     return UsageError(
-        context, fmt::format("There is no flag {} before the command{}.", name,
-                             nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
+        context, SuggestNearest(fmt::format("There is no flag {} before the command", name), name,
+                                known, ""));
   }
   std::vector<std::string> names = {"help"};
   for (const CommandEntry& entry : commands) names.emplace_back(entry.name);
-  const std::string_view nearest = Nearest(name, names);
-  return UsageError(context, nearest.empty()
-                                 ? fmt::format("There is no command \"{}\".", name)
-                                 : fmt::format("There is no command \"{}\"; did you mean \"{}\"?",
-                                               name, nearest));
+  return UsageError(context, SuggestNearest(fmt::format("There is no command \"{}\"", name), name,
+                                            names, "\"\""));
 }
 
 int RunCommand(Context& context, const CommandEntry& entry, std::span<const std::string> words) {

@@ -70,7 +70,7 @@ TEST_F(RunnerTest, C1_UsageErrorsAre64WithAHint) {
                                      "\"toy\"? See \"assay --help\".\n"));
   EXPECT_EQ(Run({}), 64);
   EXPECT_EQ(Run({"--versoin"}), 64);
-  EXPECT_THAT(err_.text(), HasSubstr("did you mean --version?"));
+  EXPECT_THAT(err_.text(), HasSubstr("did you mean --version? See"));
   EXPECT_EQ(Run({"help", "tyo"}), 64);
   EXPECT_EQ(Run({"help", "toy", "a"}), 64);
   EXPECT_THAT(err_.text(), HasSubstr("The argument \"a\" is one too many."));

@@ -217,11 +217,8 @@ class ShowCommand final : public Command {
                           const std::set<std::string>& known) {
       if (known.contains(wanted)) return;
       const std::vector<std::string> names(known.begin(), known.end());
-      const std::string_view nearest = Nearest(wanted, names);
-      notes.push_back(nearest.empty()
-                          ? fmt::format("The trace has no {} \"{}\".", what, wanted)
-                          : fmt::format("The trace has no {} \"{}\"; did you mean \"{}\"?", what,
-                                        wanted, nearest));
+      notes.push_back(SuggestNearest(fmt::format("The trace has no {} \"{}\"", what, wanted),
+                                     wanted, names, "\"\""));
     };
     for (const std::string& wanted : filter_.kernels) hint("kernel", wanted, kernel_names_);
     for (const std::string& wanted : filter_.buffers) {

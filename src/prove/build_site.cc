@@ -64,8 +64,10 @@ std::string ModelIdentity(const std::string& path) {
 }
 
 std::string RecordKey(const Config& config) {
-  return HexDigest(fmt::format("{}\n{}\n{}", fmt::join(config.record_commands, "\n"),
-                               JoinedDepths(config), ModelIdentity(config.model)));
+  std::string key = fmt::format("{}\n{}\n{}", fmt::join(config.record_commands, "\n"),
+                                JoinedDepths(config), ModelIdentity(config.model));
+  for (const auto& [name, value] : config.variables) key += fmt::format("\n{}={}", name, value);
+  return HexDigest(key);
 }
 
 Result<std::vector<int32_t>> ReadIdsFile(const std::string& path) {
@@ -211,6 +213,13 @@ Result<bool> BuildSite::Build() {
 }
 
 Result<bool> BuildSite::Record(const std::string& out) {
+  std::map<std::string, std::string, std::less<>> values(config_.variables.begin(),
+                                                         config_.variables.end());
+  values["source"] = In("source");
+  values["build"] = In("build");
+  values["out"] = out;
+  values["depths"] = JoinedDepths(config_);
+  values["model"] = config_.model;
   size_t number = 0;
   for (const std::string& command : config_.record_commands) {
     ++number;
@@ -219,15 +228,9 @@ Result<bool> BuildSite::Record(const std::string& out) {
       Say(each ? fmt::format("recording depth {}", depth) : std::string("recording"));
       const std::string log = each ? fmt::format("record-{}-depth-{}.log", number, depth)
                                    : fmt::format("record-{}.log", number);
-      ASSAY_ASSIGN_OR_RETURN(
-          const bool done,
-          RunCommand(FillPlaceholders(command, {{"source", In("source")},
-                                                {"build", In("build")},
-                                                {"out", out},
-                                                {"depth", fmt::format("{}", depth)},
-                                                {"depths", JoinedDepths(config_)},
-                                                {"model", config_.model}}),
-                     log, "recording", config_.record_limit_s));
+      values["depth"] = fmt::format("{}", depth);
+      ASSAY_ASSIGN_OR_RETURN(const bool done, RunCommand(FillPlaceholders(command, values), log,
+                                                         "recording", config_.record_limit_s));
       if (!done) return false;
       if (!each) break;
     }

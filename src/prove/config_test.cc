@@ -53,7 +53,8 @@ TEST(Config, P2_WhatIsWrongIsNamedWithLineAndColumn) {
     std::string text;
     const char* message;
   } cases[] = {
-      {"[record]\ncommands = [\"a\"\n", "line 2, column 17: "},
+      {"[record]\ncommands = [\"a\"\n",
+       "line 2, column 17: this is no TOML: encountered end-of-file (in a"},
       {"[record]\ncommandz = []\n",
        "line 2, column 1: There is no key \"commandz\" in [record]; did "
        "you mean \"commands\"?"},
@@ -75,6 +76,7 @@ TEST(Config, P2_WhatIsWrongIsNamedWithLineAndColumn) {
        "\"id\" is no value of \"require\"; did you mean \"ids\"?"},
       {"[verdict]\nrequire = []\n", "must name a part"},
       {"[verdict]\nallow = [\"barrier-fewer\"]\n", "did you mean \"barriers-fewer\"?"},
+      {"[record.variables]\nout = \"x\"\n", "line 2, column 1: {out} stands for something"},
       {"", "there is nothing to record"},
       {"[record]\ncommands = [\"a\"]\ndepths = []\n", "at least one depth"},
   };
@@ -83,7 +85,18 @@ TEST(Config, P2_WhatIsWrongIsNamedWithLineAndColumn) {
     ASSERT_FALSE(config) << each.text;
     EXPECT_EQ(config.error().code(), ErrorCode::kFormat);
     EXPECT_THAT(config.error().message(), HasSubstr(each.message)) << each.text;
+    // One mark ends a sentence.
+    EXPECT_THAT(config.error().message(), testing::Not(testing::ContainsRegex("[.?][.]$")));
   }
+}
+
+TEST(Config, P2_NamesOfOnesOwnStandForTexts) {
+  const std::string text =
+      "[record]\ncommands = [\"a {device} {more}\"]\n[record.variables]\ndevice = \"cpu\"\n";
+  const std::vector<std::string> more = {"more"};
+  EXPECT_EQ(ParseConfig(text, "assay.toml", more).value().variables.at("device"), "cpu");
+  EXPECT_THAT(ParseConfig(text, "assay.toml").error().message(),
+              HasSubstr("{more} stands for nothing here"));
 }
 
 TEST(Placeholders, P2_ValuesAreQuotedForTheShellAndTheRestIsLeftAlone) {

@@ -17,6 +17,8 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "prove/json_file.h"
+#include "prove/work_folder.h"
 
 namespace assay::prove {
 namespace {
@@ -92,71 +94,7 @@ std::string FormatManifest(const EvidenceManifest& manifest) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Takes typed members out of a JSON object of the folder; the first fault sticks and names file and
-// member.
-class Members {
- public:
-  Members(const ordered_json& json, std::string path) : json_(json), path_(std::move(path)) {}
-
-  std::string Text(const char* name) {
-    const ordered_json* member = Find(name, "a text", &ordered_json::is_string);
-    return member == nullptr ? "" : member->get<std::string>();
-  }
-  int64_t Count(const char* name) {
-    const ordered_json* member = Find(name, "a whole number", &ordered_json::is_number_integer);
-    // Compared as JSON, so that a number past int64_t does not wrap.
-    if (member != nullptr && *member >= 0 && *member <= INT64_MAX) return member->get<int64_t>();
-    Refuse(fmt::format("\"{}\" is not a whole number from 0 to {}", name, INT64_MAX));
-    return 0;
-  }
-  const ordered_json* List(const char* name) {
-    return Find(name, "a list", &ordered_json::is_array);
-  }
-  const ordered_json* Object(const char* name) {
-    return Find(name, "an object", &ordered_json::is_object);
-  }
-  void Refuse(std::string_view fault) {
-    if (fault_.empty()) fault_ = fault;
-  }
-  Status status() const {
-    if (fault_.empty()) return {};
-    return Fail(ErrorCode::kFormat, path_, fmt::format("In \"{}\" {}.", path_, fault_));
-  }
-
- private:
-  using Check = bool (ordered_json::*)() const noexcept;
-  const ordered_json* Find(const char* name, std::string_view wanted, Check check) {
-    if (json_.is_object()) {
-      const auto member = json_.find(name);
-      if (member != json_.end() && ((*member).*check)()) return &*member;
-    }
-    Refuse(fmt::format("\"{}\" is missing or not {}", name, wanted));
-    return nullptr;
-  }
-
-  const ordered_json& json_;
-  std::string path_;
-  std::string fault_;
-};
-
-Result<ordered_json> ReadJson(const std::string& path, uint64_t max_bytes) {
-  ASSAY_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  if (file.bytes().size() > max_bytes) {
-    return Fail(ErrorCode::kFormat, path,
-                fmt::format("\"{}\" ({} bytes) is larger than such a file can be ({} bytes).", path,
-                            file.bytes().size(), max_bytes));
-  }
-  ordered_json json = ordered_json::parse(file.text(), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) {
-    return Fail(ErrorCode::kFormat, path,
-                fmt::format("\"{}\" is not whole JSON: its recording was cut short or the file was "
-                            "changed.",
-                            path));
-  }
-  return json;
-}
-
-Result<int64_t> ReadFormat(Members& members, const std::string& path) {
+Result<int64_t> ReadFormat(JsonMembers& members, const std::string& path) {
   const int64_t format = members.Count("format");
   ASSAY_TRY(members.status());
   if (format >= kOldestFormat && format <= kFormat) return format;
@@ -175,7 +113,7 @@ Result<EvidenceManifest> ReadManifest(const std::string& folder) {
                             folder, kManifestName));
   }
   ASSAY_ASSIGN_OR_RETURN(const ordered_json json, ReadJson(path, kMaxManifestBytes));
-  Members members(json, path);
+  JsonMembers members(json, path);
   EvidenceManifest manifest;
   ASSAY_ASSIGN_OR_RETURN(manifest.format, ReadFormat(members, path));
   if (manifest.format > kOldestFormat) manifest.facts.command = members.Text("command");
@@ -205,15 +143,13 @@ Result<EvidenceManifest> ReadManifest(const std::string& folder) {
   manifest.facts.steps = members.Count("steps");
   if (const ordered_json* files = members.List("files")) {
     for (const ordered_json& item : *files) {
-      Members file(item, path);
+      JsonMembers file(item, path);
       manifest.files.push_back(
           {file.Text("name"), static_cast<uint64_t>(file.Count("bytes")), file.Text("digest")});
       ASSAY_TRY(file.status());
     }
   }
-  const bool complete = json.is_object() && !json.empty() && json.back() == true &&
-                        std::prev(json.end()).key() == "complete";
-  if (!complete) members.Refuse("the last member is not \"complete\": true");
+  members.CheckComplete();
   ASSAY_TRY(members.status());
   return manifest;
 }
@@ -267,12 +203,12 @@ Result<std::vector<IdSequence>> ReadIds(const std::string& folder,
                                         const EvidenceManifest& manifest) {
   const std::string path = Join(folder, kIdsName);
   ASSAY_ASSIGN_OR_RETURN(const ordered_json json, ReadJson(path, kMaxIdsBytes));
-  Members members(json, path);
+  JsonMembers members(json, path);
   ASSAY_TRY(ReadFormat(members, path));
   std::vector<IdSequence> sequences;
   if (const ordered_json* list = members.List("sequences")) {
     for (const ordered_json& item : *list) {
-      Members fields(item, path);
+      JsonMembers fields(item, path);
       IdSequence& sequence = sequences.emplace_back();
       sequence.depth = fields.Count("depth");
       if (const ordered_json* ids = fields.List("ids")) {
@@ -333,27 +269,6 @@ Status CheckReplaceable(const std::string& folder, bool replace) {
                               manifest.error().message()));
   }
   return {};
-}
-
-Result<std::string> MakeWorkFolder(const std::string& folder) {
-  constexpr int kTries = 1000;
-  int error_number = 0;
-  for (int i = 0; i < kTries; ++i) {
-    std::string work = fmt::format("{}.partial-{}-{}", folder, ::getpid(), i);
-    if (::mkdir(work.c_str(), 0777) == 0) return work;
-    error_number = errno;
-    if (error_number != EEXIST) break;
-  }
-  const std::string parent = fs::path(folder).parent_path().string();
-  std::error_code ignored;
-  if (!parent.empty() && !fs::exists(parent, ignored)) {
-    return Fail(ErrorCode::kIo, folder,
-                fmt::format("The folder \"{}\", in which \"{}\" is to be made, does not exist.",
-                            parent, folder));
-  }
-  return Fail(ErrorCode::kIo, folder,
-              fmt::format("Cannot make a folder beside \"{}\": {}.", folder,
-                          std::system_category().message(error_number)));
 }
 
 }  // namespace

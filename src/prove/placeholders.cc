@@ -17,24 +17,24 @@ namespace {
 std::optional<std::string_view> NameAt(std::string_view command, size_t at) {
   if (command[at] != '{' || (at > 0 && command[at - 1] == '$')) return std::nullopt;
   const size_t end = command.find('}', at);
-  if (end == std::string_view::npos || end == at + 1) return std::nullopt;
+  if (end == std::string_view::npos) return std::nullopt;
   const std::string_view name = command.substr(at + 1, end - at - 1);
-  const bool lower = std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
-  return lower ? std::optional(name) : std::nullopt;
+  return IsPlaceholder(name) ? std::optional(name) : std::nullopt;
 }
 
 }  // namespace
+
+bool IsPlaceholder(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+}
 
 std::string CheckPlaceholders(std::string_view command, std::span<const std::string_view> known) {
   for (size_t at = 0; at < command.size(); ++at) {
     const auto name = NameAt(command, at);
     if (!name || std::ranges::count(known, *name) > 0) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    const std::string_view nearest = Nearest(*name, names);
-    return fmt::format("{{{}}} stands for nothing here; {}.", *name,
-                       nearest.empty()
-                           ? fmt::format("what does is {{{}}}", fmt::join(names, "}, {"))
-                           : fmt::format("did you mean {{{}}}?", nearest));
+    return SuggestNearest(fmt::format("{{{}}} stands for nothing here", *name), *name, names, "{}",
+                          fmt::format("what does is {{{}}}", fmt::join(names, "}, {")));
   }
   return {};
 }

@@ -14,6 +14,9 @@ inline constexpr std::array<std::string_view, 2> kBuildPlaceholders = {"build", 
 inline constexpr std::array<std::string_view, 6> kRecordPlaceholders = {"build", "depth", "depths",
                                                                         "model", "out",   "source"};
 
+// True for what can stand in braces: lower-case letters.
+bool IsPlaceholder(std::string_view name);
+
 // A sentence about the first name in braces that is none of `known`; empty when there is none. What
 // stands behind a '$' is the shell's, and so are braces around anything but lower-case letters.
 std::string CheckPlaceholders(std::string_view command, std::span<const std::string_view> known);

@@ -7,6 +7,7 @@
 #include "assay/prove.h"
 
 #include "base/text.h"
+#include "prove/proof_steps.h"
 #include "prove/report_text.h"
 
 namespace assay::prove {
@@ -134,6 +135,14 @@ std::string ChangedLine(const Proof& proof) {
   return fmt::format("changed: {}\n", fmt::join(words, ", "));
 }
 
+std::vector<std::string> RequiredParts(const Proof& proof) {
+  std::vector<std::string> parts;
+  if (proof.require_kernels) parts.emplace_back("kernels");
+  if (proof.require_trace) parts.emplace_back("trace");
+  if (proof.require_ids) parts.emplace_back("ids");
+  return parts;
+}
+
 std::string FormatProofVerdict(const Proof& proof) {
   std::vector<std::string_view> by;
   for (const Refusal& refusal : proof.refused) by.push_back(refusal.by);
@@ -157,7 +166,7 @@ std::string FormatProofVerdict(const Proof& proof) {
   return fmt::format("prove: rc {} ({})\n", proof.exit_status, parts);
 }
 
-std::string FormatProofText(const Proof& proof) {
+std::string FormatProofBody(const Proof& proof) {
   std::string text = SideLine(proof.base) + SideLine(proof.here);
   if (proof.evidence) {
     const EvidenceReport& evidence = *proof.evidence;
@@ -171,7 +180,11 @@ std::string FormatProofText(const Proof& proof) {
     for (const IdComparison& ids : evidence.ids) text += FormatIdsLine(ids);
   }
   for (const Refusal& refusal : proof.refused) text += RefusalText(refusal);
-  return text + ChangedLine(proof) + FormatProofVerdict(proof);
+  return text + ChangedLine(proof);
+}
+
+std::string FormatProofText(const Proof& proof) {
+  return FormatProofBody(proof) + FormatProofVerdict(proof);
 }
 
 std::string FormatProofJson(const Proof& proof) {
@@ -182,10 +195,7 @@ std::string FormatProofJson(const Proof& proof) {
   json["verdict"] = verdict;
   json["base"] = SideJson(proof.base);
   json["here"] = SideJson(proof.here);
-  json["require"] = ordered_json::array();
-  if (proof.require_kernels) json["require"].push_back("kernels");
-  if (proof.require_trace) json["require"].push_back("trace");
-  if (proof.require_ids) json["require"].push_back("ids");
+  json["require"] = RequiredParts(proof);
   json["allow"] = Names(proof.allow);
   json["kinds"] = Names(proof.kinds);
   json["not_allowed"] = Names(proof.not_allowed);

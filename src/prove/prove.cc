@@ -12,6 +12,7 @@
 #include "prove/build_site.h"
 #include "prove/git.h"
 #include "prove/placeholders.h"
+#include "prove/proof_steps.h"
 
 namespace assay::prove {
 namespace {
@@ -33,6 +34,7 @@ ProofSide SideOf(const char* role, const std::string& name, const TreeState& sta
   return {.role = role,
           .name = name,
           .commit = state.commit,
+          .identity = state.identity,
           .changed = state.changed.size(),
           .evidence = {}};
 }
@@ -150,7 +152,7 @@ std::string DefaultCache() {
   return (path / "assay" / "prove").string();
 }
 
-Result<Proof> Prove(const Config& config, const ProveOptions& given) {
+Result<Proof> RecordSides(const Config& config, const ProveOptions& given) {
   ProveOptions options = given;
   if (options.cache.empty()) options.cache = DefaultCache();
   ASSAY_TRY(CheckModel(config));
@@ -182,16 +184,24 @@ Result<Proof> Prove(const Config& config, const ProveOptions& given) {
                            BuildSite::Enter(repository, here, config, options, copy_of_here));
     ASSAY_TRY(site->Work(&proof.here, &proof.refused));
   }
-  Judge judge(&proof);
-  if (proof.refused.empty()) {
-    if (options.on_step) options.on_step("comparing");
-    ASSAY_TRY(judge.Run({.max_differences = kClassifiedDifferences, .stop = options.stop},
-                        options.max_differences));
-    if (options.stop && options.stop()) {
-      return Fail(ErrorCode::kCancelled, "", "The comparison was stopped.");
-    }
+  return proof;
+}
+
+Status JudgeSides(uint64_t max_differences, const std::function<bool()>& stop, Proof* proof) {
+  Judge judge(proof);
+  if (proof->refused.empty()) {
+    ASSAY_TRY(
+        judge.Run({.max_differences = kClassifiedDifferences, .stop = stop}, max_differences));
+    if (stop && stop()) return Fail(ErrorCode::kCancelled, "", "The comparison was stopped.");
   }
   judge.Finish();
+  return {};
+}
+
+Result<Proof> Prove(const Config& config, const ProveOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(Proof proof, RecordSides(config, options));
+  if (proof.refused.empty() && options.on_step) options.on_step("comparing");
+  ASSAY_TRY(JudgeSides(options.max_differences, options.stop, &proof));
   return proof;
 }
 
