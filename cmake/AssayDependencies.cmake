@@ -12,10 +12,9 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(CAPSTONE REQUIRED IMPORTED_TARGET capstone)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
-# The Vulkan loader is opened at run time (volk); its headers are all that the build needs.
+# The Vulkan loader and the shader compiler are opened at run time; their headers are all that the build needs.
 find_path(VULKAN_INCLUDE_DIR vulkan/vulkan.h REQUIRED)
-find_file(VOLK_SOURCE volk.c REQUIRED)
-pkg_check_modules(SHADERC REQUIRED IMPORTED_TARGET shaderc)
+pkg_check_modules(SHADERC REQUIRED shaderc)
 find_program(ASSAY_GLSLC glslc REQUIRED)
 find_program(ASSAY_SPIRV_VAL spirv-val REQUIRED)
 if(ASSAY_DEVELOPER_MODE)

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -266,7 +267,7 @@ class Session final {
 
 // What a backend says about itself; the same for every run on one machine.
 struct DeviceInfo {
-  std::string backend;  // "cpu", "null", "vulkan".
+  std::string backend;  // "cpu", "vulkan", "null".
   std::string name;     // For people; never in a trace.
   // The KernelCode::format that it runs: "cpu", "spirv". Kernels choose grids and data types by it.
   std::string_view code_format = "cpu";
@@ -350,6 +351,18 @@ class Device final {
 
 // --- Backends
 
+// Of the vulkan backend; docs/vulkan.md has the words.
+struct VulkanOptions {
+  // A number or a part of a name; empty: a GPU where there is one.
+  std::string device;
+  // Compiles each kernel's GLSL when it is first used, in place of the embedded SPIR-V.
+  bool kernels_from_source = false;
+  // Optional paths that it does not take, by name.
+  std::vector<std::string> disabled;
+  // When set, Vulkan's validation layer runs, and its messages come here, from any thread.
+  std::function<void(std::string_view message)> validation;
+};
+
 struct BackendOptions {
   // Threads of the cpu backend, the host's inside Wait included; 0: one for each core. At most
   // 1024.
@@ -358,6 +371,7 @@ struct BackendOptions {
   uint32_t spin_us = 20;
   // The order in which the dispatches of a group run; kUnsupported where the backend cannot.
   Schedule schedule = {};
+  VulkanOptions vulkan = {};
 };
 
 // The names that MakeBackend takes, in the order of src/gpu/backends.cc.

@@ -10,6 +10,7 @@
 #include "gpu/cpu/cpu_backend.h"
 #include "gpu/null/null_backend.h"
 #include "gpu/schedule/scheduled_backend.h"
+#include "gpu/vulkan/vulkan_backend.h"
 
 void std::default_delete<assay::gpu::Backend>::operator()(assay::gpu::Backend* backend) const {
   // As its base, since deleting a Backend by std::unique_ptr is what this defines.
@@ -26,6 +27,7 @@ struct BackendRow {
 
 constexpr std::array kBackends = {
     BackendRow{"cpu", [](const BackendOptions& options) { return MakeCpuBackend(options); }},
+    BackendRow{"vulkan", [](const BackendOptions& options) { return MakeVulkanBackend(options); }},
     BackendRow{"null",
                [](const BackendOptions&) -> Result<std::unique_ptr<Backend>> {
                  return MakeNullBackend();

@@ -106,8 +106,8 @@ TEST(CpuKernels, DigestCoversSourceAndTarget) {
 }
 
 TEST(Backends, UnknownNameListsTheKnownOnes) {
-  EXPECT_THAT(MakeBackend("gpu"), FailsWith(ErrorCode::kNotFound, "cpu, null"));
-  EXPECT_EQ(BackendNames(), (std::vector<std::string>{"cpu", "null"}));
+  EXPECT_THAT(MakeBackend("gpu"), FailsWith(ErrorCode::kNotFound, "cpu, vulkan, null"));
+  EXPECT_EQ(BackendNames(), (std::vector<std::string>{"cpu", "vulkan", "null"}));
   EXPECT_THAT(MakeBackend("cpu", {.threads = -1}), FailsWith(ErrorCode::kInvalidArgument, "(-1)"));
   EXPECT_THAT(MakeBackend("cpu", {.threads = 1025}),
               FailsWith(ErrorCode::kInvalidArgument, "(1025)"));

@@ -11,20 +11,48 @@
 namespace assay::gpu::testing {
 namespace {
 
-// Backends for which a check of results says nothing, each with its reason.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ASSAY_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ASSAY_SANITIZED 1
+#endif
+#endif
+#ifdef ASSAY_SANITIZED
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// Backends that lack a trait, each with its reason.
 struct Exclusion {
   std::string_view backend;
+  Trait lacks;
+  bool applies;
   std::string_view reason;
 };
 constexpr std::array kExclusions = {
-    Exclusion{"null", "runs nothing, so that every buffer stays zero"},
+    Exclusion{"null", Trait::kExecutes, true, "runs nothing, so that every buffer stays zero"},
+    Exclusion{"vulkan", Trait::kRunsHere, kSanitized,
+              "drivers are not instrumented: the sanitizers see memory that a driver hands over, "
+              "its threads and what it keeps to the end as faults"},
+    Exclusion{"vulkan", Trait::kRunsTogether, true,
+              "a driver may run dispatches one after another where nothing orders them, and all "
+              "sessions share one queue"},
+    Exclusion{"vulkan", Trait::kLimitsBuffers, true,
+              "a device may have room for the largest buffer that its driver allows"},
 };
 
 }  // namespace
 
-std::vector<std::string> ExecutingBackends() {
+std::vector<std::string> BackendsWith(Trait trait) {
   std::vector<std::string> names = BackendNames();
-  for (const Exclusion& exclusion : kExclusions) std::erase(names, exclusion.backend);
+  for (const Exclusion& exclusion : kExclusions) {
+    // Every other trait is one of results.
+    const bool asked = exclusion.lacks == trait || exclusion.lacks == Trait::kRunsHere ||
+                       (exclusion.lacks == Trait::kExecutes && trait != Trait::kRunsHere);
+    if (asked && exclusion.applies) std::erase(names, exclusion.backend);
+  }
   return names;
 }
 

@@ -2,6 +2,7 @@
 #ifndef ASSAY_TESTS_CONFORMANCE_EXECUTING_BACKENDS_H_
 #define ASSAY_TESTS_CONFORMANCE_EXECUTING_BACKENDS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +15,19 @@
 
 namespace assay::gpu::testing {
 
-// Those of BackendNames() whose results can be checked, by the exclusions in the .cc file.
-std::vector<std::string> ExecutingBackends();
+// What a test needs of a backend.
+enum class Trait : uint8_t {
+  kRunsHere,       // Works in this kind of build.
+  kExecutes,       // Results can be checked.
+  kRunsTogether,   // Dispatches that nothing orders, and command buffers of two sessions, make
+                   // progress at the same time.
+  kLimitsBuffers,  // A buffer of the largest size that it names is more than there is.
+};
+
+// Those of BackendNames() that have the trait, and run here, by the exclusions in the .cc file.
+std::vector<std::string> BackendsWith(Trait trait);
+inline std::vector<std::string> RunnableBackends() { return BackendsWith(Trait::kRunsHere); }
+inline std::vector<std::string> ExecutingBackends() { return BackendsWith(Trait::kExecutes); }
 
 // A device with the test kernels; failure is a test failure.
 std::unique_ptr<Device> MakeDevice(const std::string& backend, const BackendOptions& options = {},

@@ -53,7 +53,8 @@ class RecordedSmokeTest : public ::testing::TestWithParam<std::string> {
     return hazard::CheckTraceText(text, "smoke", {}).value();
   }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, RecordedSmokeTest, ::testing::ValuesIn(BackendNames()),
+INSTANTIATE_TEST_SUITE_P(Backends, RecordedSmokeTest,
+                         ::testing::ValuesIn(testing::RunnableBackends()),
                          testing::BackendTestName);
 
 TEST_P(RecordedSmokeTest, E7_TheHazardCheckerFindsTheMissingBarrier) {

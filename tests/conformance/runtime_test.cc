@@ -37,6 +37,16 @@ class RuntimeTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Backends, RuntimeTest, ::testing::ValuesIn(testing::ExecutingBackends()),
                          testing::BackendTestName);
 
+class OverlapTest : public RuntimeTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, OverlapTest,
+                         ::testing::ValuesIn(testing::BackendsWith(testing::Trait::kRunsTogether)),
+                         testing::BackendTestName);
+
+class BufferLimitTest : public RuntimeTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, BufferLimitTest,
+                         ::testing::ValuesIn(testing::BackendsWith(testing::Trait::kLimitsBuffers)),
+                         testing::BackendTestName);
+
 TEST_P(RuntimeTest, E11_BuffersStartWithZeros) {
   const auto device = Make();
   for (const uint64_t size : {4u, 1000u, 3u << 20}) {
@@ -103,7 +113,7 @@ TEST_P(RuntimeTest, CommandBuffersOfASessionRunInOrderOfCommit) {
             std::vector<float>(kCount, static_cast<float>(uint64_t{1} << 50)));
 }
 
-TEST_P(RuntimeTest, E1_DispatchesBetweenBarriersOverlap) {
+TEST_P(OverlapTest, E1_DispatchesBetweenBarriersOverlap) {
   const auto device = Make(2);
   const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();
   const Buffer counter = MakeBuffer(*device, 4);
@@ -115,7 +125,7 @@ TEST_P(RuntimeTest, E1_DispatchesBetweenBarriersOverlap) {
   EXPECT_EQ(testing::ReadWords(*device, counter.All())[0], 2u);
 }
 
-TEST_P(RuntimeTest, E1_ABarrierKeepsAConsumerBehindItsProducer) {
+TEST_P(OverlapTest, E1_ABarrierKeepsAConsumerBehindItsProducer) {
   const auto device = Make(3);
   const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();
   const auto other = device->CreateSession({.barriers = BarrierMode::kManual}).value();
@@ -146,7 +156,7 @@ TEST_P(RuntimeTest, E1_ABarrierKeepsAConsumerBehindItsProducer) {
   }
 }
 
-TEST_P(RuntimeTest, E7_WithoutABarrierAConsumerOvertakesItsProducer) {
+TEST_P(OverlapTest, E7_WithoutABarrierAConsumerOvertakesItsProducer) {
   const auto device = Make(2);
   const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();
   const Buffer flag = MakeBuffer(*device, 4);
@@ -186,9 +196,10 @@ TEST_P(RuntimeTest, G5_TheSameBitsAtAnyNumberOfThreads) {
     testing::WriteFloats(*device, x.All(), values);
     ASSERT_THAT(session->Dispatch(Elementwise(*device, "mul", x.All(), x.All(), x.All()).get()),
                 Succeeds());
-    const TestDispatch sum(testing::Kernel(*device, "group_sum"),
-                           {{x.All(), Access::kRead}, {sums.All(), Access::kWrite}}, groups, {},
-                           testing::kWorkgroupElements * 4);
+    const TestDispatch sum(
+        testing::Kernel(*device, "group_sum"),
+        {{x.All(), Access::kRead}, {sums.All(), Access::kWrite}}, groups, {},
+        std::min(device->info().max_shared_bytes, testing::kWorkgroupElements * 4));
     ASSERT_THAT(session->Dispatch(sum.get()), Succeeds());
     ASSERT_THAT(session->Commit(), Succeeds());
     ASSERT_THAT(session->Wait(), Succeeds());
@@ -258,7 +269,7 @@ TEST_P(RuntimeTest, E5_AutomaticBarriersAreEnough) {
   }));
 }
 
-TEST_P(RuntimeTest, AllocationFailureIsATypedError) {
+TEST_P(BufferLimitTest, AllocationFailureIsATypedError) {
   const auto device = Make();
   const auto made = device->CreateBuffer(
       {.size_bytes = device->info().max_buffer_bytes, .label = "all of it", .digest = {}});

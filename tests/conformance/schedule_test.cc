@@ -114,7 +114,8 @@ class ScheduledSmokeTest : public ::testing::TestWithParam<std::string> {
                                                  std::make_shared<SilentArranger>(schedule))));
   }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, ScheduledSmokeTest, ::testing::ValuesIn(BackendNames()),
+INSTANTIATE_TEST_SUITE_P(Backends, ScheduledSmokeTest,
+                         ::testing::ValuesIn(testing::RunnableBackends()),
                          testing::BackendTestName);
 
 TEST_P(ScheduledSmokeTest, E7_E8_WithItsBarrierItNeverFails) {
@@ -167,7 +168,7 @@ TEST_P(ScheduledSmokeTest, E7_E8_WithoutItsBarrierTheResultIsWrongEveryTime) {
 // --- Every schedule
 
 class ScheduleTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Backends, ScheduleTest, ::testing::ValuesIn(BackendNames()),
+INSTANTIATE_TEST_SUITE_P(Backends, ScheduleTest, ::testing::ValuesIn(testing::RunnableBackends()),
                          testing::BackendTestName);
 
 // Three groups and two command buffers.

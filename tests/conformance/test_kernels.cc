@@ -10,6 +10,16 @@
 #include <gtest/gtest.h>
 
 #include "gpu/cpu/cpu_kernel.h"
+#include "gpu/vulkan/spirv_kernel.h"
+#include "test_shaders/kAddMulShader.h"
+#include "test_shaders/kAddShader.h"
+#include "test_shaders/kBumpShader.h"
+#include "test_shaders/kGroupSumShader.h"
+#include "test_shaders/kHoldShader.h"
+#include "test_shaders/kMeetShader.h"
+#include "test_shaders/kMulShader.h"
+#include "test_shaders/kNothingShader.h"
+#include "test_shaders/kPeekShader.h"
 
 namespace assay::gpu::testing {
 namespace {
@@ -88,26 +98,28 @@ template <CpuWorkgroupFn kRun>
 constexpr CpuKernel kCode = {[]() -> CpuWorkgroupFn { return kRun; },
                              []() -> std::string_view { return "test"; }};
 
-template <CpuWorkgroupFn kRun>
-constexpr std::array<KernelCode, 1> kCodes = {
-    KernelCode{kCpuCodeFormat, &kCode<kRun>, sizeof(CpuKernel)}};
+template <CpuWorkgroupFn kRun, const SpirvKernel* kShader>
+constexpr std::array<KernelCode, 2> kCodes = {
+    KernelCode{kCpuCodeFormat, &kCode<kRun>, sizeof(CpuKernel)},
+    KernelCode{kSpirvCodeFormat, kShader, sizeof(SpirvKernel)}};
 
-template <CpuWorkgroupFn kRun>
+template <CpuWorkgroupFn kRun, const SpirvKernel* kShader>
 constexpr KernelDesc Describe(std::string_view name, uint32_t bindings,
                               uint32_t constant_bytes = 0) {
-  return {name, {kWorkgroupElements, 1, 1}, bindings, constant_bytes, "7e57", kCodes<kRun>};
+  return {name,   {kWorkgroupElements, 1, 1}, bindings, constant_bytes,
+          "7e57", kCodes<kRun, kShader>};
 }
 
 constexpr std::array kKernels = {
-    Describe<ElementwiseGroup<std::plus<float>>>("add", 3),
-    Describe<ElementwiseGroup<std::multiplies<float>>>("mul", 3),
-    Describe<AddMulGroup>("add_mul", 4),
-    Describe<BumpGroup>("bump", 1),
-    Describe<MeetGroup>("meet", 1, sizeof(uint32_t)),
-    Describe<HoldGroup>("hold", 2),
-    Describe<PeekGroup>("peek", 3),
-    Describe<NothingGroup>("nothing", 0),
-    Describe<GroupSumGroup>("group_sum", 2),
+    Describe<ElementwiseGroup<std::plus<float>>, &kAddShader>("add", 3),
+    Describe<ElementwiseGroup<std::multiplies<float>>, &kMulShader>("mul", 3),
+    Describe<AddMulGroup, &kAddMulShader>("add_mul", 4),
+    Describe<BumpGroup, &kBumpShader>("bump", 1),
+    Describe<MeetGroup, &kMeetShader>("meet", 1, sizeof(uint32_t)),
+    Describe<HoldGroup, &kHoldShader>("hold", 2),
+    Describe<PeekGroup, &kPeekShader>("peek", 3),
+    Describe<NothingGroup, &kNothingShader>("nothing", 0),
+    Describe<GroupSumGroup, &kGroupSumShader>("group_sum", 2),
 };
 
 constexpr std::array<std::string_view, 2> kAddMulParts = {"add", "mul"};

@@ -19,7 +19,7 @@ namespace assay::gpu::testing {
 // Elements of float32 that one workgroup of "add" and "mul" handles.
 inline constexpr uint32_t kWorkgroupElements = 64;
 
-// Adds to the device's registry:
+// Adds to the device's registry, each for the cpu and as SPIR-V:
 //   add, mul   out[i] = a[i] op b[i] over float32; bindings a (r), b (r), out (w).
 //   add_mul    out[i] = (a[i] + b[i]) * c[i], each rounded; bindings a, b, c (r), out (w).
 //   bump       x[i] += 1 over uint32; binding x (rw).

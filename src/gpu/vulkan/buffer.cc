@@ -1,0 +1,113 @@
+#include "gpu/vulkan/buffer.h"
+
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace assay::gpu::vulkan {
+namespace {
+
+// Shaders read whole 32-bit words, so that a buffer ends with one.
+constexpr uint64_t kWordBytes = 4;
+
+}  // namespace
+
+// --- VulkanBuffer
+
+VulkanBuffer::~VulkanBuffer() {
+  const uint64_t last = last_copy_.load(std::memory_order_acquire);
+  if (last != 0) maker_->Retire(last, std::move(storage_));
+}
+
+void VulkanBuffer::NoteCopy(uint64_t value) {
+  uint64_t known = last_copy_.load(std::memory_order_relaxed);
+  while (known < value &&
+         !last_copy_.compare_exchange_weak(known, value, std::memory_order_release)) {
+  }
+}
+
+// --- BufferMaker
+
+BufferMaker::BufferMaker(const LogicalDevice* device, SubmitQueue* queue)
+    : device_(device), queue_(queue), memory_(device), transfer_(device, &memory_, queue) {}
+
+BufferMaker::~BufferMaker() {
+  for (const Retired& retired : retired_) (void)queue_->Wait(retired.value);
+}
+
+Result<std::unique_ptr<VulkanBuffer>> BufferMaker::Make(const BufferDesc& desc) {
+  FreeRetired();
+  const DeviceApi& api = device_->api();
+  const std::string doing =
+      fmt::format("Buffer \"{}\" ({} bytes) cannot be made", desc.label, desc.size_bytes);
+  std::unique_ptr<VulkanBuffer> buffer(new VulkanBuffer(this, desc));
+  VulkanBuffer::Storage& storage = buffer->storage_;
+  VkBufferCreateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  info.size = (desc.size_bytes + kWordBytes - 1) / kWordBytes * kWordBytes;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  ASSAY_ASSIGN_OR_RETURN(
+      storage.buffer, vulkan::Make<VkBuffer>(*device_, api.vkCreateBuffer, info, "vkCreateBuffer",
+                                             desc.label, doing));
+  VkMemoryRequirements wanted = {};
+  api.vkGetBufferMemoryRequirements(device_->handle(), storage.buffer.get(), &wanted);
+  const bool unified = device_->uses(OptionalPath::kUnifiedMemory);
+  auto memory =
+      memory_.Allocate(wanted, unified ? MemoryUse::kUnified : MemoryUse::kDevice, desc.label);
+  if (!memory) return Fail(std::move(memory).error().While(doing));
+  storage.memory = *std::move(memory);
+  ASSAY_TRY(device_->Try("vkBindBufferMemory", desc.label, doing, [&] {
+    return api.vkBindBufferMemory(device_->handle(), storage.buffer.get(), storage.memory.memory(),
+                                  storage.memory.offset());
+  }));
+  if (unified) {
+    std::memset(buffer->mapped(), 0, info.size);
+  } else {
+    ASSAY_ASSIGN_OR_RETURN(const uint64_t value,
+                           transfer_.FillWithZeros(storage.buffer.get(), desc.label));
+    buffer->NoteCopy(value);
+  }
+  return buffer;
+}
+
+Status BufferMaker::Write(VulkanBuffer* buffer, uint64_t offset, std::span<const std::byte> bytes) {
+  if (buffer->mapped() != nullptr) {
+    std::memcpy(buffer->mapped() + offset, bytes.data(), bytes.size());
+    return {};
+  }
+  ASSAY_ASSIGN_OR_RETURN(const uint64_t value,
+                         transfer_.Write(buffer->handle(), offset, bytes, buffer->label()));
+  buffer->NoteCopy(value);
+  return {};
+}
+
+Status BufferMaker::Read(VulkanBuffer* buffer, uint64_t offset, std::span<std::byte> bytes) {
+  if (buffer->mapped() != nullptr) {
+    std::memcpy(bytes.data(), buffer->mapped() + offset, bytes.size());
+    return {};
+  }
+  return transfer_.Read(buffer->handle(), offset, bytes, buffer->label());
+}
+
+void BufferMaker::Retire(uint64_t value, VulkanBuffer::Storage storage) {
+  {
+    const std::lock_guard lock(mutex_);
+    retired_.push_back({value, std::move(storage)});
+  }
+  FreeRetired();
+}
+
+void BufferMaker::FreeRetired() {
+  std::deque<Retired> free;
+  const std::lock_guard lock(mutex_);
+  if (retired_.empty()) return;
+  const uint64_t passed = queue_->Passed();
+  while (!retired_.empty() && retired_.front().value <= passed) {
+    free.push_back(std::move(retired_.front()));
+    retired_.pop_front();
+  }
+}
+
+}  // namespace assay::gpu::vulkan

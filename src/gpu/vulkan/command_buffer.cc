@@ -1,0 +1,182 @@
+#include "gpu/vulkan/command_buffer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "gpu/vulkan/buffer.h"
+
+namespace assay::gpu::vulkan {
+namespace {
+
+constexpr uint64_t kWordBytes = 4;
+constexpr std::string_view kRecording = "A command buffer cannot be recorded";
+
+}  // namespace
+
+// --- SpareSlots
+
+Result<std::unique_ptr<CommandSlot>> SpareSlots::Take() {
+  if (!slots_.empty()) {
+    std::unique_ptr<CommandSlot> slot = std::move(slots_.back());
+    slots_.pop_back();
+    slot->descriptors.Reset();
+    return slot;
+  }
+  const std::string& name = device_->physical().name;
+  auto slot = std::make_unique<CommandSlot>(device_);
+  VkCommandPoolCreateInfo pool = {};
+  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  pool.queueFamilyIndex = device_->physical().queue_family;
+  ASSAY_ASSIGN_OR_RETURN(slot->pool,
+                         Make<VkCommandPool>(*device_, device_->api().vkCreateCommandPool, pool,
+                                             "vkCreateCommandPool", name, kRecording));
+  VkCommandBufferAllocateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  info.commandPool = slot->pool.get();
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  ASSAY_TRY(device_->Try("vkAllocateCommandBuffers", name, kRecording, [&] {
+    return device_->api().vkAllocateCommandBuffers(device_->handle(), &info, &slot->commands);
+  }));
+  return slot;
+}
+
+// --- VulkanCommandBuffer
+
+Result<std::unique_ptr<VulkanCommandBuffer>> VulkanCommandBuffer::Begin(const LogicalDevice* device,
+                                                                        SpareSlots* spare) {
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<CommandSlot> slot, spare->Take());
+  VkCommandBufferBeginInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  ASSAY_TRY(device->Try("vkBeginCommandBuffer", device->physical().name, kRecording,
+                        [&] { return device->api().vkBeginCommandBuffer(slot->commands, &info); }));
+  std::unique_ptr<VulkanCommandBuffer> buffer(
+      new VulkanCommandBuffer(device, spare, std::move(slot)));
+  buffer->MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                        VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+                        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                        VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+  return buffer;
+}
+
+VulkanCommandBuffer::~VulkanCommandBuffer() {
+  if (slot_ != nullptr) spare_->Put(std::move(slot_));
+}
+
+void VulkanCommandBuffer::MemoryBarrier(VkPipelineStageFlags from, VkAccessFlags from_access,
+                                        VkPipelineStageFlags to, VkAccessFlags to_access) {
+  VkMemoryBarrier barrier = {};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = from_access;
+  barrier.dstAccessMask = to_access;
+  device_->api().vkCmdPipelineBarrier(slot_->commands, from, to, 0, 1, &barrier, 0, nullptr, 0,
+                                      nullptr);
+}
+
+Status VulkanCommandBuffer::TranslateBindings(const BackendDispatch& dispatch,
+                                              const VulkanKernel& kernel) {
+  const VkPhysicalDeviceLimits& limits = device_->physical().limits;
+  const size_t count = dispatch.bindings.size();
+  infos_.resize(count);
+  writes_.resize(count);
+  push_.resize(
+      PushBytes(static_cast<uint32_t>(dispatch.constants.size()), static_cast<uint32_t>(count)));
+  if (!dispatch.constants.empty()) {
+    std::memcpy(push_.data(), dispatch.constants.data(), dispatch.constants.size());
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const BackendBinding& binding = dispatch.bindings[i];
+    const auto* buffer = static_cast<const VulkanBuffer*>(binding.buffer);
+    const uint64_t begin = binding.range.begin / limits.minStorageBufferOffsetAlignment *
+                           limits.minStorageBufferOffsetAlignment;
+    // An empty view binds one word, which the shader has no reason to touch.
+    const uint64_t end = std::max((binding.range.end + kWordBytes - 1) / kWordBytes * kWordBytes,
+                                  begin + kWordBytes);
+    if (end - begin > limits.maxStorageBufferRange) {
+      return Fail(ErrorCode::kUnsupported, kernel.info().name,
+                  fmt::format("Binding {} of kernel \"{}\", the bytes [{}, {}) of buffer \"{}\", "
+                              "needs {} bytes to be bound, more than the device's limit ({}).",
+                              i, kernel.info().name, binding.range.begin, binding.range.end,
+                              buffer->label(), end - begin, limits.maxStorageBufferRange));
+    }
+    const auto skip = static_cast<uint32_t>(binding.range.begin - begin);
+    std::memcpy(push_.data() + dispatch.constants.size() + i * sizeof(skip), &skip, sizeof(skip));
+    infos_[i] = {buffer->handle(), begin, end - begin};
+    writes_[i] = {};
+    writes_[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    writes_[i].dstBinding = static_cast<uint32_t>(i);
+    writes_[i].descriptorCount = 1;
+    writes_[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes_[i].pBufferInfo = &infos_[i];
+  }
+  return {};
+}
+
+Status VulkanCommandBuffer::Bind(const VulkanKernel& kernel) {
+  const DeviceApi& api = device_->api();
+  const auto count = static_cast<uint32_t>(writes_.size());
+  if (count == 0) return {};
+  if (device_->uses(OptionalPath::kPushDescriptors)) {
+    api.push_descriptor_set(slot_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0,
+                            count, writes_.data());
+    return {};
+  }
+  ASSAY_ASSIGN_OR_RETURN(
+      const VkDescriptorSet set,
+      slot_->descriptors.Allocate(kernel.set_layout(), count, kernel.info().name));
+  for (VkWriteDescriptorSet& write : writes_) write.dstSet = set;
+  api.vkUpdateDescriptorSets(device_->handle(), count, writes_.data(), 0, nullptr);
+  api.vkCmdBindDescriptorSets(slot_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0,
+                              1, &set, 0, nullptr);
+  return {};
+}
+
+Status VulkanCommandBuffer::Dispatch(const BackendDispatch& dispatch) {
+  const auto& kernel = *static_cast<const VulkanKernel*>(dispatch.kernel);
+  const uint32_t(&most)[3] = device_->physical().limits.maxComputeWorkGroupCount;
+  if (dispatch.grid.x > most[0] || dispatch.grid.y > most[1] || dispatch.grid.z > most[2]) {
+    return Fail(ErrorCode::kUnsupported, kernel.info().name,
+                fmt::format("The grid ({}, {}, {}) of kernel \"{}\" is larger than the device's "
+                            "limit ({}, {}, {}).",
+                            dispatch.grid.x, dispatch.grid.y, dispatch.grid.z, kernel.info().name,
+                            most[0], most[1], most[2]));
+  }
+  ASSAY_TRY(TranslateBindings(dispatch, kernel));
+  ASSAY_TRY(Bind(kernel));
+  const DeviceApi& api = device_->api();
+  if (bound_ != kernel.pipeline()) {
+    bound_ = kernel.pipeline();
+    api.vkCmdBindPipeline(slot_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
+  }
+  if (!push_.empty()) {
+    api.vkCmdPushConstants(slot_->commands, kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                           static_cast<uint32_t>(push_.size()), push_.data());
+  }
+  api.vkCmdDispatch(slot_->commands, dispatch.grid.x, dispatch.grid.y, dispatch.grid.z);
+  return {};
+}
+
+Status VulkanCommandBuffer::Barrier() {
+  MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+  return {};
+}
+
+Status VulkanCommandBuffer::EndEncoding() {
+  // The host reads mapped memory as soon as the work has passed.
+  if (device_->uses(OptionalPath::kUnifiedMemory)) {
+    MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                  VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  }
+  return device_->Try("vkEndCommandBuffer", device_->physical().name, kRecording,
+                      [&] { return device_->api().vkEndCommandBuffer(slot_->commands); });
+}
+
+}  // namespace assay::gpu::vulkan

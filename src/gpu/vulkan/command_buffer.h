@@ -1,0 +1,77 @@
+// VulkanCommandBuffer: one VkCommandBuffer in recording, which is the concurrent encoder.
+#ifndef ASSAY_GPU_VULKAN_COMMAND_BUFFER_H_
+#define ASSAY_GPU_VULKAN_COMMAND_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "assay/base.h"
+
+#include "gpu/backend.h"
+#include "gpu/vulkan/descriptors.h"
+#include "gpu/vulkan/device.h"
+#include "gpu/vulkan/kernel.h"
+
+namespace assay::gpu::vulkan {
+
+// What one recording needs, used again when the queue has passed it.
+struct CommandSlot {
+  explicit CommandSlot(const LogicalDevice* device) : descriptors(device) {}
+  Owned<VkCommandPool> pool;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  DescriptorSets descriptors;
+  uint64_t value = 0;  // Of its submission.
+};
+
+// Slots of one queue that wait to be recorded into again. Used by the queue's thread.
+class SpareSlots final {
+ public:
+  explicit SpareSlots(const LogicalDevice* device) : device_(device) {}
+  Result<std::unique_ptr<CommandSlot>> Take();
+  void Put(std::unique_ptr<CommandSlot> slot) { slots_.push_back(std::move(slot)); }
+
+ private:
+  const LogicalDevice* device_;
+  std::vector<std::unique_ptr<CommandSlot>> slots_;
+};
+
+class VulkanCommandBuffer final : public BackendCommandBuffer {
+ public:
+  // Begins the recording behind all that was submitted before.
+  static Result<std::unique_ptr<VulkanCommandBuffer>> Begin(const LogicalDevice* device,
+                                                            SpareSlots* spare);
+  ~VulkanCommandBuffer() override;
+
+  Status Dispatch(const BackendDispatch& dispatch) override;
+  // One memory barrier from compute to compute.
+  Status Barrier() override;
+  Status EndEncoding() override;
+
+  // What was recorded; the command buffer is then empty.
+  std::unique_ptr<CommandSlot> Take() { return std::move(slot_); }
+
+ private:
+  VulkanCommandBuffer(const LogicalDevice* device, SpareSlots* spare,
+                      std::unique_ptr<CommandSlot> slot)
+      : device_(device), spare_(spare), slot_(std::move(slot)) {}
+  void MemoryBarrier(VkPipelineStageFlags from, VkAccessFlags from_access, VkPipelineStageFlags to,
+                     VkAccessFlags to_access);
+  // Fills writes_, infos_ and push_ from the dispatch.
+  Status TranslateBindings(const BackendDispatch& dispatch, const VulkanKernel& kernel);
+  Status Bind(const VulkanKernel& kernel);
+
+  const LogicalDevice* device_;
+  SpareSlots* spare_;
+  std::unique_ptr<CommandSlot> slot_;
+  VkPipeline bound_ = VK_NULL_HANDLE;
+  std::vector<VkDescriptorBufferInfo> infos_;
+  std::vector<VkWriteDescriptorSet> writes_;
+  std::vector<std::byte> push_;
+};
+
+}  // namespace assay::gpu::vulkan
+
+#endif  // ASSAY_GPU_VULKAN_COMMAND_BUFFER_H_

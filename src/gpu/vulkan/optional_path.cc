@@ -1,0 +1,36 @@
+#include "gpu/vulkan/optional_path.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace assay::gpu::vulkan {
+namespace {
+
+constexpr std::array<std::string_view, static_cast<size_t>(OptionalPath::kCount)> kNames = {
+    "push-descriptors", "timeline-semaphores", "unified-memory", "subgroup-size",
+    "8-bit-storage",    "16-bit-storage",      "float16",        "int8",
+    "integer-dot",      "cooperative-matrix"};
+
+}  // namespace
+
+std::string_view PathName(OptionalPath path) { return kNames[static_cast<size_t>(path)]; }
+
+Result<OptionalPaths> ParsePaths(std::span<const std::string> names) {
+  OptionalPaths paths;
+  for (const std::string& name : names) {
+    const auto* const found = std::ranges::find(kNames, name);
+    if (found == kNames.end()) {
+      return Fail(ErrorCode::kInvalidArgument, name,
+                  fmt::format("No optional path of the vulkan backend is called \"{}\"; the known "
+                              "ones are: {}.",
+                              name, fmt::join(kNames, ", ")));
+    }
+    paths.set(static_cast<size_t>(found - kNames.begin()));
+  }
+  return paths;
+}
+
+}  // namespace assay::gpu::vulkan

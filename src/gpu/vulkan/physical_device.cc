@@ -1,0 +1,278 @@
+#include "gpu/vulkan/physical_device.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace assay::gpu::vulkan {
+namespace {
+
+int Rank(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return 3;
+    default:
+      return 4;
+  }
+}
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool ContainsAnyCase(std::string_view text, std::string_view part) {
+  return part.empty() || !std::ranges::search(text, part, {}, Lower, Lower).empty();
+}
+
+// The answers of one device, chained as Vulkan wants them.
+struct Answers {
+  VkPhysicalDeviceVulkan12Properties properties12 = {};
+  VkPhysicalDeviceMaintenance3Properties maintenance3 = {};
+  VkPhysicalDeviceSubgroupProperties subgroup = {};
+  VkPhysicalDeviceSubgroupSizeControlProperties subgroup_sizes = {};
+  VkPhysicalDevicePushDescriptorPropertiesKHR push = {};
+  VkPhysicalDeviceMaintenance4Properties maintenance4 = {};
+
+  VkPhysicalDeviceFeatures2 features = {};
+  VkPhysicalDeviceVulkan11Features features11 = {};
+  VkPhysicalDeviceVulkan12Features features12 = {};
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_control = {};
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {};
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix = {};
+};
+
+// Puts `next` at the head of a chain.
+template <typename Head, typename Next>
+void Chain(Head* head, Next* next, VkStructureType type) {
+  next->sType = type;
+  next->pNext = head->pNext;
+  head->pNext = next;
+}
+
+class Query {
+ public:
+  Query(const Instance& instance, VkPhysicalDevice handle) : api_(instance.api()), handle_(handle) {
+    uint32_t count = 0;
+    api_.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr);
+    extensions_.resize(count);
+    api_.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions_.data());
+  }
+
+  PhysicalDevice Ask() {
+    VkPhysicalDeviceProperties basic = {};
+    api_.vkGetPhysicalDeviceProperties(handle_, &basic);
+    device_.handle = handle_;
+    device_.name = basic.deviceName;
+    device_.type = basic.deviceType;
+    device_.api_version = basic.apiVersion;
+    device_.limits = basic.limits;
+    if (basic.apiVersion < VK_API_VERSION_1_2) {
+      device_.unusable = fmt::format("it knows Vulkan {}.{}, and 1.2 is the least",
+                                     VK_API_VERSION_MAJOR(basic.apiVersion),
+                                     VK_API_VERSION_MINOR(basic.apiVersion));
+      return std::move(device_);
+    }
+    AskProperties();
+    AskFeatures();
+    AskQueues();
+    AskMemory();
+    return std::move(device_);
+  }
+
+ private:
+  bool HasExtension(const char* name) const {
+    return std::ranges::any_of(extensions_, [&](const VkExtensionProperties& extension) {
+      return std::strcmp(extension.extensionName, name) == 0;
+    });
+  }
+  bool Core13() const { return device_.api_version >= VK_API_VERSION_1_3; }
+  bool HasSubgroupControl() const {
+    return Core13() || HasExtension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  }
+  bool HasDot() const {
+    return Core13() || HasExtension(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+  }
+  bool HasMatrix() const { return HasExtension(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME); }
+  bool HasPush() const { return HasExtension(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME); }
+  void Set(OptionalPath path, bool present) {
+    device_.paths.set(static_cast<size_t>(path), present);
+  }
+
+  void AskProperties() {
+    VkPhysicalDeviceProperties2 properties = {};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    Chain(&properties, &a_.properties12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
+    Chain(&properties, &a_.maintenance3,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
+    Chain(&properties, &a_.subgroup, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
+    if (HasSubgroupControl()) {
+      Chain(&properties, &a_.subgroup_sizes,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES);
+    }
+    if (HasPush()) {
+      Chain(&properties, &a_.push,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR);
+    }
+    if (Core13()) {
+      Chain(&properties, &a_.maintenance4,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
+    }
+    api_.vkGetPhysicalDeviceProperties2(handle_, &properties);
+    device_.driver = fmt::format("{} {}", a_.properties12.driverName, a_.properties12.driverInfo);
+    device_.max_allocation_bytes = a_.maintenance3.maxMemoryAllocationSize;
+    if (Core13()) {
+      device_.max_allocation_bytes =
+          std::min(device_.max_allocation_bytes, a_.maintenance4.maxBufferSize);
+    }
+    device_.max_push_descriptors = a_.push.maxPushDescriptors;
+    device_.subgroup_size = a_.subgroup.subgroupSize;
+    device_.subgroup_operations = a_.subgroup.supportedOperations;
+    device_.choose_subgroup_size =
+        (a_.subgroup_sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+    device_.min_subgroup_size =
+        HasSubgroupControl() ? a_.subgroup_sizes.minSubgroupSize : a_.subgroup.subgroupSize;
+    device_.max_subgroup_size =
+        HasSubgroupControl() ? a_.subgroup_sizes.maxSubgroupSize : a_.subgroup.subgroupSize;
+  }
+
+  void AskFeatures() {
+    a_.features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    Chain(&a_.features, &a_.features11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+    Chain(&a_.features, &a_.features12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+    if (HasSubgroupControl()) {
+      Chain(&a_.features, &a_.subgroup_control,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+    }
+    if (HasDot()) {
+      Chain(&a_.features, &a_.dot,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES);
+    }
+    if (HasMatrix()) {
+      Chain(&a_.features, &a_.matrix,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV);
+    }
+    api_.vkGetPhysicalDeviceFeatures2(handle_, &a_.features);
+    device_.int16 = a_.features.features.shaderInt16 == VK_TRUE;
+    device_.int64 = a_.features.features.shaderInt64 == VK_TRUE;
+    device_.memory_model = a_.features12.vulkanMemoryModel == VK_TRUE;
+    Set(OptionalPath::kPushDescriptors, HasPush());
+    Set(OptionalPath::kTimelineSemaphores, a_.features12.timelineSemaphore == VK_TRUE);
+    Set(OptionalPath::kSubgroupSize, a_.subgroup_control.subgroupSizeControl == VK_TRUE &&
+                                         a_.subgroup_control.computeFullSubgroups == VK_TRUE);
+    Set(OptionalPath::kStorage8, a_.features12.storageBuffer8BitAccess == VK_TRUE);
+    Set(OptionalPath::kStorage16, a_.features11.storageBuffer16BitAccess == VK_TRUE);
+    Set(OptionalPath::kFloat16, a_.features12.shaderFloat16 == VK_TRUE);
+    Set(OptionalPath::kInt8, a_.features12.shaderInt8 == VK_TRUE);
+    Set(OptionalPath::kIntegerDotProduct, a_.dot.shaderIntegerDotProduct == VK_TRUE);
+    Set(OptionalPath::kCooperativeMatrix, a_.matrix.cooperativeMatrix == VK_TRUE);
+  }
+
+  void AskQueues() {
+    uint32_t count = 0;
+    api_.vkGetPhysicalDeviceQueueFamilyProperties(handle_, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    api_.vkGetPhysicalDeviceQueueFamilyProperties(handle_, &count, families.data());
+    // Any family with compute can copy as well. The first one also draws on most drivers, and is
+    // the one that they make fastest.
+    const auto found = std::ranges::find_if(families, [](const VkQueueFamilyProperties& family) {
+      return (family.queueFlags & VK_QUEUE_COMPUTE_BIT) != 0 && family.queueCount > 0;
+    });
+    if (found == families.end()) {
+      device_.unusable = "it has no queue that computes";
+      return;
+    }
+    device_.queue_family = static_cast<uint32_t>(found - families.begin());
+  }
+
+  void AskMemory() {
+    api_.vkGetPhysicalDeviceMemoryProperties(handle_, &device_.memory);
+    const VkMemoryPropertyFlags wanted = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const bool one_memory = device_.type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+                            device_.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    bool mapped = false;
+    for (uint32_t i = 0; i < device_.memory.memoryTypeCount; ++i) {
+      mapped |= (device_.memory.memoryTypes[i].propertyFlags & wanted) == wanted;
+    }
+    Set(OptionalPath::kUnifiedMemory, one_memory && mapped);
+  }
+
+  const InstanceApi& api_;
+  VkPhysicalDevice handle_;
+  std::vector<VkExtensionProperties> extensions_;
+  Answers a_;
+  PhysicalDevice device_;
+};
+
+std::string NameAll(const std::vector<PhysicalDevice>& devices) {
+  std::string text;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    text += fmt::format("{}{} \"{}\"", i == 0 ? "" : ", ", i, devices[i].name);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view TypeName(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return "discrete";
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return "integrated";
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return "virtual";
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return "cpu";
+    default:
+      return "other";
+  }
+}
+
+Result<std::vector<PhysicalDevice>> FindDevices(const Instance& instance) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<VkPhysicalDevice> handles, instance.PhysicalDevices());
+  std::vector<PhysicalDevice> devices;
+  for (const VkPhysicalDevice handle : handles) devices.push_back(Query(instance, handle).Ask());
+  std::ranges::stable_sort(devices, {},
+                           [](const PhysicalDevice& device) { return Rank(device.type); });
+  return devices;
+}
+
+Result<PhysicalDevice> ChooseDevice(std::vector<PhysicalDevice> devices, std::string_view wanted) {
+  size_t chosen = devices.size();
+  size_t number = 0;
+  const auto parsed = std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
+  if (!wanted.empty() && parsed.ec == std::errc() && parsed.ptr == wanted.data() + wanted.size()) {
+    chosen = number;
+  } else {
+    // A device that cannot be used counts when it is the only one of that name: its error says why.
+    for (size_t i = devices.size(); i-- > 0;) {
+      if (!ContainsAnyCase(devices[i].name, wanted)) continue;
+      if (chosen == devices.size() || devices[i].unusable.empty() ||
+          !devices[chosen].unusable.empty()) {
+        chosen = i;
+      }
+    }
+  }
+  if (chosen >= devices.size()) {
+    return Fail(ErrorCode::kNotFound, std::string(wanted),
+                fmt::format("No Vulkan device has the number or a name with \"{}\"; there are: {}.",
+                            wanted, NameAll(devices)));
+  }
+  if (!devices[chosen].unusable.empty()) {
+    return Fail(ErrorCode::kDevice, devices[chosen].name,
+                fmt::format("The Vulkan device {} \"{}\" cannot be used: {}.", chosen,
+                            devices[chosen].name, devices[chosen].unusable));
+  }
+  return std::move(devices[chosen]);
+}
+
+}  // namespace assay::gpu::vulkan

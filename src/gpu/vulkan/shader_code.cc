@@ -1,0 +1,102 @@
+#include "gpu/vulkan/shader_code.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace assay::gpu::vulkan {
+namespace {
+
+// Numbers of the SPIR-V specification, section 3 "Binary Form".
+constexpr uint32_t kMagic = 0x07230203;
+constexpr size_t kHeaderWords = 5;
+constexpr uint32_t kOpCapability = 17;
+constexpr uint32_t kOpExecutionMode = 16;
+constexpr uint32_t kModeLocalSize = 17;
+
+// What a device must have for a capability.
+struct Need {
+  uint32_t capability;
+  std::string_view name;
+  bool (*met)(const PhysicalDevice& device);
+};
+
+template <OptionalPath kPath>
+bool Uses(const PhysicalDevice& device) {
+  return Has(device.paths, kPath);
+}
+template <VkSubgroupFeatureFlagBits kOperation>
+bool Operates(const PhysicalDevice& device) {
+  return (device.subgroup_operations & kOperation) != 0;
+}
+bool Always(const PhysicalDevice&) { return true; }
+
+constexpr std::array kNeeds = {
+    Need{0, "Matrix", Always},
+    Need{1, "Shader", Always},
+    Need{9, "Float16", Uses<OptionalPath::kFloat16>},
+    Need{11, "Int64", [](const PhysicalDevice& device) { return device.int64; }},
+    Need{22, "Int16", [](const PhysicalDevice& device) { return device.int16; }},
+    Need{39, "Int8", Uses<OptionalPath::kInt8>},
+    Need{61, "GroupNonUniform", Operates<VK_SUBGROUP_FEATURE_BASIC_BIT>},
+    Need{62, "GroupNonUniformVote", Operates<VK_SUBGROUP_FEATURE_VOTE_BIT>},
+    Need{63, "GroupNonUniformArithmetic", Operates<VK_SUBGROUP_FEATURE_ARITHMETIC_BIT>},
+    Need{64, "GroupNonUniformBallot", Operates<VK_SUBGROUP_FEATURE_BALLOT_BIT>},
+    Need{65, "GroupNonUniformShuffle", Operates<VK_SUBGROUP_FEATURE_SHUFFLE_BIT>},
+    Need{66, "GroupNonUniformShuffleRelative", Operates<VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT>},
+    Need{67, "GroupNonUniformClustered", Operates<VK_SUBGROUP_FEATURE_CLUSTERED_BIT>},
+    Need{68, "GroupNonUniformQuad", Operates<VK_SUBGROUP_FEATURE_QUAD_BIT>},
+    Need{4433, "StorageBuffer16BitAccess", Uses<OptionalPath::kStorage16>},
+    Need{4448, "StorageBuffer8BitAccess", Uses<OptionalPath::kStorage8>},
+    Need{5345, "VulkanMemoryModel",
+         [](const PhysicalDevice& device) { return device.memory_model; }},
+    Need{5357, "CooperativeMatrixNV", Uses<OptionalPath::kCooperativeMatrix>},
+    Need{6016, "DotProductInputAll", Uses<OptionalPath::kIntegerDotProduct>},
+    Need{6017, "DotProductInput4x8Bit", Uses<OptionalPath::kIntegerDotProduct>},
+    Need{6018, "DotProductInput4x8BitPacked", Uses<OptionalPath::kIntegerDotProduct>},
+    Need{6019, "DotProduct", Uses<OptionalPath::kIntegerDotProduct>},
+};
+
+}  // namespace
+
+Status CheckShader(std::span<const uint32_t> words, const PhysicalDevice& device,
+                   std::string_view kernel, Extent3 workgroup) {
+  const auto broken = [&](std::string_view what) {
+    return Fail(
+        ErrorCode::kKernelCompile, std::string(kernel),
+        fmt::format("The SPIR-V ({} words) of kernel \"{}\" {}.", words.size(), kernel, what));
+  };
+  if (words.size() < kHeaderWords || words[0] != kMagic) return broken("is not a module");
+  for (size_t at = kHeaderWords; at < words.size();) {
+    const uint32_t length = words[at] >> 16;
+    const uint32_t operation = words[at] & 0xffff;
+    if (length == 0 || length > words.size() - at) return broken("is cut short");
+    if (operation == kOpCapability && length == 2) {
+      const auto* const need = std::ranges::find(kNeeds, words[at + 1], &Need::capability);
+      if (need == kNeeds.end() || !need->met(device)) {
+        return Fail(ErrorCode::kUnsupported, std::string(kernel),
+                    fmt::format("Kernel \"{}\" needs the SPIR-V capability {}, which the backend "
+                                "does not use on the Vulkan device \"{}\".",
+                                kernel,
+                                need == kNeeds.end() ? std::to_string(words[at + 1])
+                                                     : std::string(need->name),
+                                device.name));
+      }
+    }
+    if (operation == kOpExecutionMode && length == 6 && words[at + 2] == kModeLocalSize) {
+      const Extent3 size{words[at + 3], words[at + 4], words[at + 5]};
+      if (size != workgroup) {
+        return broken(
+            fmt::format("has workgroups of ({}, {}, {}), not of ({}, {}, {}) as its "
+                        "description says",
+                        size.x, size.y, size.z, workgroup.x, workgroup.y, workgroup.z));
+      }
+    }
+    at += length;
+  }
+  return {};
+}
+
+}  // namespace assay::gpu::vulkan

@@ -1,0 +1,193 @@
+#include "gpu/vulkan/transfer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace assay::gpu::vulkan {
+namespace {
+
+// Enough that threads which load weights do not wait for each other, and large enough that a copy
+// costs more than its submission.
+constexpr size_t kSlots = 4;
+constexpr uint64_t kSlotBytes = uint64_t{8} << 20;
+
+void FullBarrier(const LogicalDevice& device, VkCommandBuffer commands, VkPipelineStageFlags from,
+                 VkAccessFlags from_access, VkPipelineStageFlags to, VkAccessFlags to_access) {
+  VkMemoryBarrier barrier = {};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = from_access;
+  barrier.dstAccessMask = to_access;
+  device.api().vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+// One staging piece with the command buffer that copies from or to it.
+struct Transfer::Slot {
+  bool used = false;
+  uint64_t value = 0;  // Of its last submission; 0: none.
+  MemoryPiece memory;
+  Owned<VkBuffer> buffer;
+  Owned<VkCommandPool> pool;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+};
+
+class Transfer::SlotScope final {
+ public:
+  SlotScope(Transfer* transfer, Slot* slot) : transfer_(transfer), slot_(slot) {}
+  SlotScope(const SlotScope&) = delete;
+  SlotScope& operator=(const SlotScope&) = delete;
+  ~SlotScope() { transfer_->Release(slot_); }
+
+ private:
+  Transfer* transfer_;
+  Slot* slot_;
+};
+
+Transfer::Transfer(const LogicalDevice* device, MemoryAllocator* memory, SubmitQueue* queue)
+    : device_(device), memory_(memory), queue_(queue) {
+  for (size_t i = 0; i < kSlots; ++i) slots_.push_back(std::make_unique<Slot>());
+}
+
+Transfer::~Transfer() {
+  for (const std::unique_ptr<Slot>& slot : slots_) (void)queue_->Wait(slot->value);
+}
+
+Result<Transfer::Slot*> Transfer::Acquire(std::string_view label) {
+  Slot* slot = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    freed_.wait(lock, [&] {
+      // The one whose last copy is the oldest.
+      for (const std::unique_ptr<Slot>& other : slots_) {
+        if (!other->used && (slot == nullptr || other->value < slot->value)) slot = other.get();
+      }
+      return slot != nullptr;
+    });
+    slot->used = true;
+  }
+  Status ready = Open(slot, label);
+  if (ready && slot->value != 0) ready = queue_->Wait(slot->value);
+  if (ready) return slot;
+  Release(slot);
+  return Fail(std::move(ready).error());
+}
+
+void Transfer::Release(Slot* slot) {
+  {
+    const std::lock_guard lock(mutex_);
+    slot->used = false;
+  }
+  freed_.notify_one();
+}
+
+Status Transfer::Open(Slot* slot, std::string_view label) {
+  if (slot->commands != VK_NULL_HANDLE) return {};
+  const DeviceApi& api = device_->api();
+  const std::string doing = fmt::format("Staging memory for \"{}\" cannot be made", label);
+  VkBufferCreateInfo buffer_info = {};
+  buffer_info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  buffer_info.size = kSlotBytes;
+  buffer_info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  ASSAY_ASSIGN_OR_RETURN(slot->buffer, Make<VkBuffer>(*device_, api.vkCreateBuffer, buffer_info,
+                                                      "vkCreateBuffer", label, doing));
+  VkMemoryRequirements wanted = {};
+  api.vkGetBufferMemoryRequirements(device_->handle(), slot->buffer.get(), &wanted);
+  ASSAY_ASSIGN_OR_RETURN(slot->memory, memory_->Allocate(wanted, MemoryUse::kStaging, label));
+  ASSAY_TRY(device_->Try("vkBindBufferMemory", label, doing, [&] {
+    return api.vkBindBufferMemory(device_->handle(), slot->buffer.get(), slot->memory.memory(),
+                                  slot->memory.offset());
+  }));
+  VkCommandPoolCreateInfo pool_info = {};
+  pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool_info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  pool_info.queueFamilyIndex = device_->physical().queue_family;
+  ASSAY_ASSIGN_OR_RETURN(slot->pool,
+                         Make<VkCommandPool>(*device_, api.vkCreateCommandPool, pool_info,
+                                             "vkCreateCommandPool", label, doing));
+  VkCommandBufferAllocateInfo allocate = {};
+  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  allocate.commandPool = slot->pool.get();
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  ASSAY_TRY(device_->Try("vkAllocateCommandBuffers", label, doing, [&] {
+    return api.vkAllocateCommandBuffers(device_->handle(), &allocate, &commands);
+  }));
+  slot->commands = commands;
+  return {};
+}
+
+Result<uint64_t> Transfer::Submit(Slot* slot, std::string_view label,
+                                  const std::function<void(VkCommandBuffer)>& record) {
+  const DeviceApi& api = device_->api();
+  const std::string doing = fmt::format("A copy for buffer \"{}\" cannot be recorded", label);
+  VkCommandBufferBeginInfo begin = {};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  ASSAY_TRY(device_->Try("vkBeginCommandBuffer", label, doing,
+                         [&] { return api.vkBeginCommandBuffer(slot->commands, &begin); }));
+  FullBarrier(*device_, slot->commands,
+              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+              VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+              VK_PIPELINE_STAGE_TRANSFER_BIT,
+              VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+  record(slot->commands);
+  FullBarrier(*device_, slot->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+              VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  ASSAY_TRY(device_->Try("vkEndCommandBuffer", label, doing,
+                         [&] { return api.vkEndCommandBuffer(slot->commands); }));
+  ASSAY_ASSIGN_OR_RETURN(
+      slot->value, queue_->Submit(slot->commands, fmt::format("A copy for buffer \"{}\"", label)));
+  return slot->value;
+}
+
+Result<uint64_t> Transfer::FillWithZeros(VkBuffer buffer, std::string_view label) {
+  ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(label));
+  const SlotScope scope(this, slot);
+  return Submit(slot, label, [&](VkCommandBuffer commands) {
+    device_->api().vkCmdFillBuffer(commands, buffer, 0, VK_WHOLE_SIZE, 0);
+  });
+}
+
+Result<uint64_t> Transfer::Write(VkBuffer buffer, uint64_t offset, std::span<const std::byte> bytes,
+                                 std::string_view label) {
+  uint64_t value = 0;
+  for (uint64_t done = 0; done < bytes.size();) {
+    const uint64_t length = std::min<uint64_t>(kSlotBytes, bytes.size() - done);
+    ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(label));
+    const SlotScope scope(this, slot);
+    std::memcpy(slot->memory.mapped(), bytes.data() + done, length);
+    const VkBufferCopy copy = {0, offset + done, length};
+    ASSAY_ASSIGN_OR_RETURN(value, Submit(slot, label, [&](VkCommandBuffer commands) {
+                             device_->api().vkCmdCopyBuffer(commands, slot->buffer.get(), buffer, 1,
+                                                            &copy);
+                           }));
+    done += length;
+  }
+  return value;
+}
+
+Status Transfer::Read(VkBuffer buffer, uint64_t offset, std::span<std::byte> bytes,
+                      std::string_view label) {
+  for (uint64_t done = 0; done < bytes.size();) {
+    const uint64_t length = std::min<uint64_t>(kSlotBytes, bytes.size() - done);
+    ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(label));
+    const SlotScope scope(this, slot);
+    const VkBufferCopy copy = {offset + done, 0, length};
+    ASSAY_ASSIGN_OR_RETURN(const uint64_t value, Submit(slot, label, [&](VkCommandBuffer commands) {
+                             device_->api().vkCmdCopyBuffer(commands, buffer, slot->buffer.get(), 1,
+                                                            &copy);
+                           }));
+    ASSAY_TRY(queue_->Wait(value));
+    std::memcpy(bytes.data() + done, slot->memory.mapped(), length);
+    done += length;
+  }
+  return {};
+}
+
+}  // namespace assay::gpu::vulkan

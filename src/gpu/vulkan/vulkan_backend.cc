@@ -1,0 +1,110 @@
+#include "gpu/vulkan/vulkan_backend.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "gpu/vulkan/buffer.h"
+#include "gpu/vulkan/device.h"
+#include "gpu/vulkan/instance.h"
+#include "gpu/vulkan/kernel.h"
+#include "gpu/vulkan/optional_path.h"
+#include "gpu/vulkan/physical_device.h"
+#include "gpu/vulkan/queue.h"
+#include "gpu/vulkan/spirv_kernel.h"
+#include "gpu/vulkan/submit_queue.h"
+
+namespace assay::gpu {
+namespace vulkan {
+namespace {
+
+class VulkanBackend final : public Backend {
+ public:
+  VulkanBackend(std::unique_ptr<Instance> instance, std::unique_ptr<LogicalDevice> device,
+                std::unique_ptr<SubmitQueue> queue, bool from_source)
+      : instance_(std::move(instance)),
+        device_(std::move(device)),
+        queue_(std::move(queue)),
+        buffers_(device_.get(), queue_.get()),
+        from_source_(from_source) {}
+
+  DeviceInfo info() const override {
+    const PhysicalDevice& physical = device_->physical();
+    DeviceInfo info;
+    info.backend = "vulkan";
+    info.name = fmt::format("{} ({})", physical.name, physical.driver);
+    info.code_format = kSpirvCodeFormat;
+    info.max_buffer_bytes = physical.max_allocation_bytes;
+    info.max_binding_bytes = physical.limits.maxStorageBufferRange;
+    info.max_constant_bytes = physical.limits.maxPushConstantsSize;
+    // Shaders declare the shared memory that they use.
+    info.max_shared_bytes = 0;
+    info.host_visible = device_->uses(OptionalPath::kUnifiedMemory);
+    return info;
+  }
+
+  Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {
+    return buffers_.Make(desc);
+  }
+
+  Result<std::unique_ptr<BackendBuffer>> ImportHostMemory(const BufferDesc& desc,
+                                                          std::span<const std::byte>) override {
+    return Fail(ErrorCode::kUnsupported, desc.label,
+                fmt::format("Backend vulkan cannot use the host's memory for buffer \"{}\"; it "
+                            "copies what it is given.",
+                            desc.label));
+  }
+
+  Result<std::unique_ptr<BackendKernel>> CreateKernel(const KernelDesc& desc) override {
+    return VulkanKernel::Create(*device_, desc, from_source_);
+  }
+
+  Result<std::unique_ptr<BackendQueue>> CreateQueue() override {
+    return std::make_unique<VulkanQueue>(device_.get(), queue_.get());
+  }
+
+  Status Write(BackendBuffer* buffer, uint64_t offset, std::span<const std::byte> bytes) override {
+    return buffers_.Write(static_cast<VulkanBuffer*>(buffer), offset, bytes);
+  }
+  Status Read(BackendBuffer* buffer, uint64_t offset, std::span<std::byte> bytes) override {
+    return buffers_.Read(static_cast<VulkanBuffer*>(buffer), offset, bytes);
+  }
+  Result<std::span<std::byte>> Map(BackendBuffer* buffer, ByteRange range, Access) override {
+    return std::span(static_cast<VulkanBuffer*>(buffer)->mapped() + range.begin, range.size());
+  }
+  // The memory is coherent.
+  void Unmap(BackendBuffer*, ByteRange, Access) override {}
+
+ private:
+  std::unique_ptr<Instance> instance_;
+  std::unique_ptr<LogicalDevice> device_;
+  std::unique_ptr<SubmitQueue> queue_;
+  BufferMaker buffers_;
+  bool from_source_;
+};
+
+}  // namespace
+}  // namespace vulkan
+
+Result<std::unique_ptr<Backend>> MakeVulkanBackend(const BackendOptions& options,
+                                                   const vulkan::Hooks& hooks) {
+  const VulkanOptions& wanted = options.vulkan;
+  ASSAY_ASSIGN_OR_RETURN(const vulkan::OptionalPaths disabled, vulkan::ParsePaths(wanted.disabled));
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<vulkan::Instance> instance,
+                         vulkan::Instance::Create(wanted.validation));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<vulkan::PhysicalDevice> devices,
+                         vulkan::FindDevices(*instance));
+  ASSAY_ASSIGN_OR_RETURN(vulkan::PhysicalDevice physical,
+                         vulkan::ChooseDevice(std::move(devices), wanted.device));
+  ASSAY_ASSIGN_OR_RETURN(
+      std::unique_ptr<vulkan::LogicalDevice> device,
+      vulkan::LogicalDevice::Create(*instance, std::move(physical), disabled, hooks));
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<vulkan::SubmitQueue> queue,
+                         vulkan::SubmitQueue::Create(device.get()));
+  return std::make_unique<vulkan::VulkanBackend>(std::move(instance), std::move(device),
+                                                 std::move(queue), wanted.kernels_from_source);
+}
+
+}  // namespace assay::gpu

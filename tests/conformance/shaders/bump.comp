@@ -1,0 +1,11 @@
+#version 460
+// "bump": x[i] += 1.
+#include "tests/conformance/shaders/views.glsl"
+
+layout(set = 0, binding = 0) buffer X { uint x[]; };
+layout(push_constant) uniform Constants { uint skip_x; };
+
+void main() {
+  const uint i = gl_GlobalInvocationID.x;
+  if (i < Count(x.length(), skip_x)) x[skip_x / 4u + i] += 1u;
+}
