@@ -4,6 +4,7 @@
 #include "cli/check_command.h"
 #include "cli/compare_command.h"
 #include "cli/counts_command.h"
+#include "cli/export_command.h"
 #include "cli/gguf_command.h"
 #include "cli/mutate_command.h"
 #include "cli/perturb_command.h"
@@ -29,6 +30,7 @@ std::span<const CommandEntry> Commands() {
       {"perturb", &MakePerturbCommand},
       {"mutate", &MakeMutateCommand},
       {"show", &MakeShowCommand},
+      {"export", &MakeExportCommand},
       {"seal", &MakeSealCommand},
       {"scan", &MakeScanCommand},
       {"gguf", &MakeGgufCommand},
