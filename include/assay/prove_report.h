@@ -20,6 +20,7 @@
 #include "assay/base.h"
 #include "assay/compare.h"
 #include "assay/prove.h"
+#include "assay/prove_matrix.h"
 
 namespace assay::prove {
 
@@ -65,6 +66,8 @@ struct Summary {
 inline constexpr size_t kClassifiedDifferences = 100'000;
 
 Summary Summarize(const Proof& proof);
+// The parts of every job, under the job's name.
+Summary Summarize(const MatrixProof& proof);
 // Errors of these two: those of reading a trace.
 Result<Summary> Summarize(const EvidenceReport& report);
 Result<Summary> Summarize(const compare::Report& report);

@@ -173,10 +173,10 @@ Status ProveCommand::CheckMatrixArguments() const {
                                     "the job to run with --job.",
                                     base_));
   }
-  if ((merge_ || !matrix_.empty()) && reports_.any()) {
+  if (!merge_ && !matrix_.empty() && reports_.any()) {
     return fail("--matrix",
-                "A matrix has a report as text and as --json; leave out --markdown, --junit and "
-                "--html.");
+                "A job of a matrix compares nothing; give --markdown, --junit and --html to "
+                "--merge.");
   }
   if (!matrix_.empty() && (depths_given_ || !model_.empty())) {
     return fail("--matrix", "The matrix names depths and models; leave out --depth and -m.");
@@ -187,9 +187,9 @@ Status ProveCommand::CheckMatrixArguments() const {
 Status ProveCommand::CheckArguments() {
   ASSAY_TRY(CheckMatrixArguments());
   const bool lists = !matrix_.empty() && job_.empty() && !merge_;
-  if (init_ && (!base_.empty() || merge_ || !matrix_.empty())) {
+  if (init_ && (!base_.empty() || merge_ || !matrix_.empty() || reports_.any())) {
     return Fail(ErrorCode::kInvalidArgument, "--init",
-                "--init takes no BASE, --matrix and --merge.");
+                "--init takes no BASE, --matrix, --merge and reports.");
   }
   if (base_.empty() && !init_ && !lists) {
     return Fail(ErrorCode::kInvalidArgument, "BASE",
@@ -297,7 +297,8 @@ Result<int> ProveCommand::Run(Context& context) {
         RunMatrix(options, {.quiet = context.quiet(), .json = json_});
     progress.reset();
     if (!report) return Fail(report.error());
-    context.Print(report->text);
+    if (!reports_.takes_output()) context.Print(report->text);
+    if (report->summary) ASSAY_TRY(reports_.Write(context, *report->summary));
     return report->exit_status;
   }
   ASSAY_ASSIGN_OR_RETURN(const prove::Config config, Configure({}));

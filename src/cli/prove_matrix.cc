@@ -48,9 +48,11 @@ Result<MatrixReport> MergeMatrixJobs(std::span<const std::string> folders,
                                      const prove::MergeOptions& options, MatrixOutput output) {
   ASSAY_ASSIGN_OR_RETURN(const prove::MatrixProof proof,
                          prove::MergeJobs(folders, matrix, options));
-  return MatrixReport{proof.exit_status, output.json    ? prove::FormatMatrixProofJson(proof)
-                                         : output.quiet ? prove::FormatMatrixProofVerdict(proof)
-                                                        : prove::FormatMatrixProofText(proof)};
+  return MatrixReport{proof.exit_status,
+                      output.json    ? prove::FormatMatrixProofJson(proof)
+                      : output.quiet ? prove::FormatMatrixProofVerdict(proof)
+                                     : prove::FormatMatrixProofText(proof),
+                      prove::Summarize(proof)};
 }
 
 }  // namespace assay::cli

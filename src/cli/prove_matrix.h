@@ -2,17 +2,20 @@
 #ifndef ASSAY_CLI_PROVE_MATRIX_H_
 #define ASSAY_CLI_PROVE_MATRIX_H_
 
+#include <optional>
 #include <span>
 #include <string>
 
 #include "assay/base.h"
 #include "assay/prove_matrix.h"
+#include "assay/prove_report.h"
 
 namespace assay::cli {
 
 struct MatrixReport {
   int exit_status = 0;
   std::string text;
+  std::optional<prove::Summary> summary = {};  // Of a merge.
 };
 struct MatrixOutput {
   bool quiet = false;

@@ -138,10 +138,21 @@ void AddRefusal(const Refusal& refusal, Summary* summary) {
   part->text = RefusalText(refusal);
 }
 
-std::string_view HeadlineOf(const Proof& proof) {
-  if (proof.exit_status == 2) return "Refused";
-  if (proof.exit_status != 0) return "Different";
-  return proof.kinds.empty() ? "No change" : "Only changes that are allowed";
+// The verdict of a proof that found kinds of change, or none.
+void SetVerdict(int exit_status, bool changed, Summary* summary) {
+  summary->command = "prove";
+  summary->name_a = "base";
+  summary->name_b = "here";
+  if (exit_status == 2) {
+    summary->outcome = Outcome::kRefused;
+    summary->headline = "Refused";
+  } else if (exit_status != 0) {
+    summary->outcome = Outcome::kDifferent;
+    summary->headline = "Different";
+  } else {
+    summary->outcome = changed ? Outcome::kAllowed : Outcome::kSame;
+    summary->headline = changed ? "Only changes that are allowed" : "No change";
+  }
 }
 
 std::string_view HeadlineOf(Verdict verdict) {
@@ -188,16 +199,9 @@ std::string_view OutcomeName(Outcome outcome) {
 
 Summary Summarize(const Proof& proof) {
   Summary summary;
-  summary.command = "prove";
-  summary.headline = HeadlineOf(proof);
-  summary.outcome = proof.exit_status == 2   ? Outcome::kRefused
-                    : proof.exit_status != 0 ? Outcome::kDifferent
-                    : proof.kinds.empty()    ? Outcome::kSame
-                                             : Outcome::kAllowed;
+  SetVerdict(proof.exit_status, !proof.kinds.empty(), &summary);
   summary.verdict = LastLine(FormatProofVerdict(proof));
   summary.changed = LastLine(ChangedLine(proof));
-  summary.name_a = "base";
-  summary.name_b = "here";
   summary.sides = {LastLine(SideLine(proof.base)), LastLine(SideLine(proof.here))};
   if (proof.evidence) {
     const EvidenceReport& evidence = *proof.evidence;
@@ -217,6 +221,29 @@ Summary Summarize(const Proof& proof) {
     }
   }
   for (const Refusal& refusal : proof.refused) AddRefusal(refusal, &summary);
+  return summary;
+}
+
+Summary Summarize(const MatrixProof& proof) {
+  Summary summary;
+  bool changed = false;
+  for (const JobProof& job : proof.jobs) {
+    const Summary one = Summarize(job.proof);
+    changed = changed || !job.proof.kinds.empty();
+    for (const std::string& note : one.notes) {
+      summary.notes.push_back(fmt::format("{}: {}", job.id, note));
+    }
+    if (summary.sides.empty()) summary.sides = one.sides;
+    for (const ReportPart& part : one.parts) {
+      summary.parts.emplace_back(part).name = fmt::format("{} {}", job.id, part.name);
+    }
+  }
+  SetVerdict(proof.exit_status, changed, &summary);
+  summary.verdict = LastLine(FormatMatrixProofVerdict(proof));
+  // Those of a job are among its parts.
+  if (proof.jobs.empty()) {
+    for (const Refusal& refusal : proof.refused) AddRefusal(refusal, &summary);
+  }
   return summary;
 }
 

@@ -365,6 +365,7 @@ TEST(ReportTest, P1_TextContrastsInLightAndDark) {
       EXPECT_GE(Contrast(theme.at(name), theme.at(name + "-back")), 4.5) << name;
       EXPECT_GE(Contrast(theme.at(name), theme.at("--sheet")), 4.5) << name;
       EXPECT_GE(Contrast(theme.at(name), theme.at("--select")), 4.5) << name;
+      EXPECT_GE(Contrast(theme.at("--soft"), theme.at(name + "-back")), 4.5) << name;
     }
     for (const char* back : {"--back", "--sheet", "--band", "--select"}) {
       EXPECT_GE(Contrast(theme.at("--ink"), theme.at(back)), 7.0) << back;

@@ -94,6 +94,10 @@ TEST_F(ProveMatrixTest, P1_APlantedChangeShowsAsTheJobThatHasIt) {
                      "big.depth-0 rc 0, big.depth-6 rc 1, small.depth-0 rc 0, small.depth-6 rc 0; "
                      "ids differ 1)\n")));
   EXPECT_EQ(std::ranges::count(Merge(kIds, {"-q"}).out, '\n'), 1);
+  const std::string junit = Merge(kIds, {"--junit", "-"}).out;
+  EXPECT_THAT(junit, AllOf(HasSubstr("tests=\"12\" failures=\"2\" errors=\"0\" skipped=\"0\""),
+                           HasSubstr("name=\"big.depth-6 trace depth 6\">\n      <failure "),
+                           HasSubstr("name=\"big.depth-0 trace depth 0\"/>")));
   const auto json = nlohmann::json::parse(Merge(kIds, {"--json"}).out);
   EXPECT_EQ(json["exit_status"], 3);
   EXPECT_EQ(json["jobs"][1]["id"], "big.depth-6");
@@ -216,7 +220,8 @@ TEST_F(ProveMatrixTest, P1_WrongCommandLinesAreRefused) {
       {"--matrix", matrix, "--job", "x"},
       {"--matrix", matrix, "--depth", "3"},
       {"--matrix", matrix, "-m", "x"},
-      {"--merge", "--html", "x", "d"},
+      {"--matrix", matrix, "--html", "x"},
+      {"--init", "--html", "x"},
       {"--matrix", matrix, "--merge"},
       {"--merge", "--job", "x", "--matrix", matrix, "d"},
       {"-o", "x", "HEAD"},

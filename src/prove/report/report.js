@@ -328,6 +328,7 @@
         text.append("command buffer " + stream.commands[side][row]);
       } else {
         fillText(text, side, event);
+        text.title = text.textContent;
       }
     }
     node.append(where, text);
@@ -341,7 +342,7 @@
     if (word === BARRIER) node.classList.add("fence");
     if (word === BEGIN || word === COMMIT) node.classList.add("border");
     if (kind !== "same") {
-      node.classList.add(kind);
+      node.classList.add("kind-" + kind);
     } else if (word === DISPATCH && stream.group[0][row] % 2) {
       node.classList.add("band");
     }
@@ -558,7 +559,7 @@
     }
     const kind = KINDS[stream.kinds[row]][0];
     const title = make("h2");
-    title.append(make("span", "chip " + kind, kind), " ",
+    title.append(make("span", "chip kind-" + kind, kind), " ",
                  WORDS[(stream.event(0, row) || stream.event(1, row))[0]]);
     const facts = [factsOf(0, row), factsOf(1, row)];
     const both = facts[0].size > 0 && facts[1].size > 0;
@@ -741,7 +742,7 @@
     for (const [letter, [kind, mark]] of Object.entries(KINDS)) {
       const count = stream.totals[letter] || 0;
       if (count === 0) continue;
-      const node = make("span", kind, (mark ? mark + " " : "") + kind + " " + count.toLocaleString("en"));
+      const node = make("span", "kind-" + kind, (mark ? mark + " " : "") + kind + " " + count.toLocaleString("en"));
       node.dataset.kind = kind;
       node.dataset.count = count;
       nodes.push(node);
