@@ -55,16 +55,22 @@ struct Activations {
 };
 uint64_t ActivationBytes(ActivationFormat format, uint64_t rows, uint64_t cols);
 
-// Which runs of operations one kernel can replace with the same bits; for gpu::PlanOptions. Lives
-// for ever.
-std::span<const gpu::FusionRule> FusionRules();
+// Puts rows of weights of `type`, as files hold them, into the layout that the kernels read where
+// Ops::PacksWeights says so, in place and in as many bytes. Each row by itself, so that any rows of
+// a matrix may be packed apart. `bytes` holds `rows` rows of `cols` columns, whole blocks.
+void PackWeights(DType type, uint64_t rows, uint64_t cols, std::span<std::byte> bytes);
 
-// Adds every kernel of src/kernels/kernels.cc to the device's registry.
+// Which runs of operations one kernel can replace with the same bits on a device; for
+// gpu::PlanOptions. Lives for ever.
+std::span<const gpu::FusionRule> FusionRules(const gpu::DeviceInfo& info);
+
+// Adds the kernels of src/kernels/kernels.cc that the device has code for to its registry.
 Status RegisterKernels(gpu::Device& device);
 
 // The operations, encoded into a session. Errors are kInvalidArgument with the operand's name and
-// both sizes, and whatever the session returns. f32 operands are Matrix with type kF32.
-// Thread-compatible; borrows the device.
+// both sizes, kUnsupported where the device has no kernel for a form (kQ8 outputs) or a size, and
+// whatever the session returns. f32 operands are Matrix with type kF32. Thread-compatible; borrows
+// the device.
 class Ops final {
  public:
   // Registers the kernels where that has not been done.
@@ -77,6 +83,8 @@ class Ops final {
   ActivationFormat InputFormat(DType weight_type) const;
   // True when `type` may stand in MatMul, MatMulByExpert and Embedding.
   bool SupportsWeights(DType type) const;
+  // True when weights of `type` must have gone through PackWeights on this device.
+  bool PacksWeights(DType type) const;
 
   // out[i] = table[ids[i]] as f32. `ids` holds out.rows int32, each below table.rows (a larger one
   // gives a row of zeros).
@@ -92,7 +100,8 @@ class Ops final {
   Status Quantize(gpu::Session& session, const Matrix& x, const Activations& out);
 
   // out[i][r] = dot(weights[r], x[i]) [+ residual[i][r]]. `residual` is f32 of out's shape, empty
-  // or exactly `out` itself.
+  // or exactly `out` itself. Weights that are larger than one binding of the device may be take
+  // several dispatches, of some rows each.
   Status MatMul(gpu::Session& session, const Matrix& weights, const Activations& x,
                 const Matrix& out, const gpu::BufferView& residual = {});
 

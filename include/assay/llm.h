@@ -162,7 +162,8 @@ Result<Config> ReadConfig(const gguf::File& file);
 struct LoadOptions {
   int loaders = 0;    // Threads that read weights; 0: one for each core.
   bool mmap = false;  // Use the mapped file as weights instead of reading it into memory of the
-                      // program's own.
+                      // program's own; without effect on a device that cannot reach the host's
+                      // memory or wants weights in another layout.
   // Both are called by the loaders' threads, several at a time, after every few megabytes, and must
   // not throw. The first is told how many bytes are done of how many (a load that is recorded
   // digests each byte besides reading it); the second ends the load with kCancelled when it says

@@ -20,6 +20,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/route/route.h"
 #include "kernels/silu_mul/silu_mul.h"
+#include "kernels/target.h"
 #include "kernels/weighted_sum/weighted_sum.h"
 
 namespace assay::kernels {
@@ -88,19 +89,20 @@ bool AttentionQuantize(Parts parts, FusedLaunch& fused) {
                               c.head_dim, c.first_position, c.scale),
               fused);
 }
+template <Target kTarget>
 bool NormRope(Parts parts, FusedLaunch& fused) {
   const auto norm = ConstantsOf<HeadNormRopeConstants>(parts[0]);
   const auto rope = ConstantsOf<HeadNormRopeConstants>(parts[1]);
   return norm.cols == rope.cols && norm.head_dim == rope.head_dim &&
          parts[0].grid == parts[1].grid &&
          Take(LaunchHeadNormRope(parts[0].grid.x, norm.cols, norm.head_dim, norm.eps, true,
-                                 rope.first_position, rope.base),
+                                 rope.first_position, rope.base, kTarget),
               fused);
 }
-template <DType kType>
+template <Target kTarget, DType kType>
 bool MatMulAdd(Parts parts, FusedLaunch& fused) {
   const auto c = ConstantsOf<MatMulConstants>(parts[0]);
-  return Take(LaunchMatMul(kType, c.rows, c.cols, c.tokens, true), fused);
+  return Take(LaunchMatMul(kType, c.rows, c.cols, c.tokens, true, kTarget), fused);
 }
 bool WeightedSumAdd(Parts parts, FusedLaunch& fused) {
   const auto c = ConstantsOf<WeightedSumConstants>(parts[0]);
@@ -109,33 +111,34 @@ bool WeightedSumAdd(Parts parts, FusedLaunch& fused) {
 
 // --- Ops that keep what lies between their parts in shared memory
 
-template <DType kType, ActivationFormat kOut>
+template <Target kTarget, DType kType, ActivationFormat kOut>
 bool GateUp(Parts parts, FusedLaunch& fused) {
   const auto gate = ConstantsOf<MatMulConstants>(parts[0]);
   const auto up = ConstantsOf<MatMulConstants>(parts[1]);
   // Several tokens share the reading of the weights when the products stand alone.
   return gate.rows == up.rows && gate.cols == up.cols && gate.tokens == 1 && up.tokens == 1 &&
-         Take(LaunchGateUp(kType, gate.rows, gate.cols, 1, kOut), fused);
+         Take(LaunchGateUp(kType, gate.rows, gate.cols, 1, kOut, kTarget), fused);
 }
-template <DType kType, ActivationFormat kOut>
+template <Target kTarget, DType kType, ActivationFormat kOut>
 bool GateUpByExpert(Parts parts, FusedLaunch& fused) {
   const auto gate = ConstantsOf<MatMulByExpertConstants>(parts[0]);
   const auto up = ConstantsOf<MatMulByExpertConstants>(parts[1]);
   return std::memcmp(&gate, &up, sizeof(gate)) == 0 && gate.by_expert == 0 &&
          Take(LaunchGateUpByExpert(kType, gate.rows, gate.cols, gate.experts, gate.pairs, gate.fan,
-                                   kOut),
+                                   kOut, kTarget),
               fused);
 }
-template <DType kType>
+template <Target kTarget, DType kType>
 bool DownByExpertSum(Parts parts, FusedLaunch& fused) {
   const auto down = ConstantsOf<MatMulByExpertConstants>(parts[0]);
   const auto sum = ConstantsOf<WeightedSumConstants>(parts[1]);
   return down.by_expert == 0 && down.fan == 1 && sum.cols == down.rows &&
          down.pairs == parts[1].grid.y * sum.used &&
          Take(LaunchDownByExpertSum(kType, down.rows, down.cols, down.experts, parts[1].grid.y,
-                                    sum.used),
+                                    sum.used, kTarget),
               fused);
 }
+template <Target kTarget>
 bool RouterOfNorm(Parts parts, FusedLaunch& fused) {
   const auto norm = ConstantsOf<RmsNormConstants>(parts[0]);
   const auto router = ConstantsOf<MatMulConstants>(parts[1]);
@@ -144,15 +147,16 @@ bool RouterOfNorm(Parts parts, FusedLaunch& fused) {
          router.tokens == 1 &&
          uint64_t{router.rows} * router.cols * sizeof(float) <= kLargestRouterBytes &&
          Take(LaunchNormRoute(1, norm.cols, norm.eps, route.experts, route.used,
-                              route.normalise != 0),
+                              route.normalise != 0, kTarget),
               fused);
 }
-template <DType kCache>
+template <Target kTarget, DType kCache>
 bool HeadAppend(Parts parts, FusedLaunch& fused) {
   const auto head = ConstantsOf<HeadNormRopeConstants>(parts[0]);
-  return parts[0].grid == parts[1].grid &&
+  // Both have a row of workgroups for each row of k.
+  return parts[0].grid.x == parts[1].grid.x &&
          Take(LaunchHeadNormRopeAppend(kCache, parts[0].grid.x, head.cols, head.head_dim, head.eps,
-                                       head.first_position, head.base),
+                                       head.first_position, head.base, kTarget),
               fused);
 }
 
@@ -210,6 +214,7 @@ constexpr Names<3> kRouterParts = {"rms_norm.f32", "matmul.f32", "route"};
 constexpr Names<2> kAppendF32Parts = {"head_norm_rope", "kv_append.f32"};
 constexpr Names<2> kAppendF16Parts = {"head_norm_rope", "kv_append.f16"};
 
+template <Target kTarget>
 constexpr std::array kOnceRules = {
     FusionRule{"rms_norm.f32", kNormMulParts, kFirstOut1, {}, kNormMulBindings, NormMul},
     FusionRule{"rms_norm.q8", kNormQuantizeParts, kFirstOut2, {}, kTwoInBindings, NormQuantize},
@@ -228,54 +233,58 @@ constexpr std::array kOnceRules = {
                {},
                kThreeInBindings,
                AttentionQuantize<DType::kF16>},
-    FusionRule{"head_norm_rope", kNormRopeParts, kInPlace, {}, kNormRopeBindings, NormRope},
+    FusionRule{
+        "head_norm_rope", kNormRopeParts, kInPlace, {}, kNormRopeBindings, NormRope<kTarget>},
     FusionRule{"weighted_sum_add", kWeightedSumParts, kFirstOut2, {}, kAddBindings, WeightedSumAdd},
-    FusionRule{"norm_route", kRouterParts, kRouterLinks, {}, kRouterBindings, RouterOfNorm},
+    FusionRule{
+        "norm_route", kRouterParts, kRouterLinks, {}, kRouterBindings, RouterOfNorm<kTarget>},
     FusionRule{"head_norm_rope_append.f32",
                kAppendF32Parts,
                kInPlace,
                {},
                kAppendBindings,
-               HeadAppend<DType::kF32>},
+               HeadAppend<kTarget, DType::kF32>},
     FusionRule{"head_norm_rope_append.f16",
                kAppendF16Parts,
                kInPlace,
                {},
                kAppendBindings,
-               HeadAppend<DType::kF16>},
+               HeadAppend<kTarget, DType::kF16>},
 };
 
 // Those of one weight type, whose word in kernel names is WORD.
-#define ASSAY_TYPED_RULES(TYPE, WORD)                                                           \
-  constexpr Names<2> kMatMulAdd##TYPE = {"matmul." WORD, "add"};                                \
-  constexpr Names<3> kGateUpF32##TYPE = {"matmul." WORD, "matmul." WORD, "silu_mul.f32"};       \
-  constexpr Names<3> kGateUpQ8##TYPE = {"matmul." WORD, "matmul." WORD, "silu_mul.q8"};         \
-  constexpr Names<3> kExpertF32##TYPE = {"matmul_by_expert." WORD, "matmul_by_expert." WORD,    \
-                                         "silu_mul.f32"};                                       \
-  constexpr Names<3> kExpertQ8##TYPE = {"matmul_by_expert." WORD, "matmul_by_expert." WORD,     \
-                                        "silu_mul.q8"};                                         \
-  constexpr Names<2> kDown##TYPE = {"matmul_by_expert." WORD, "weighted_sum_add"};              \
-  constexpr std::array kRules##TYPE = {                                                         \
-      FusionRule{"matmul_add." WORD,                                                            \
-                 kMatMulAdd##TYPE,                                                              \
-                 kFirstOut2,                                                                    \
-                 {},                                                                            \
-                 kAddBindings,                                                                  \
-                 MatMulAdd<DType::k##TYPE>},                                                    \
-      FusionRule{"gate_up." WORD ".f32", kGateUpF32##TYPE, kGateUpLinks, kGateUpSame,           \
-                 kGateUpBindings, GateUp<DType::k##TYPE, ActivationFormat::kF32>},              \
-      FusionRule{"gate_up." WORD ".q8", kGateUpQ8##TYPE, kGateUpLinks, kGateUpSame,             \
-                 kGateUpBindings, GateUp<DType::k##TYPE, ActivationFormat::kQ8>},               \
-      FusionRule{"gate_up_by_expert." WORD ".f32", kExpertF32##TYPE, kExpertLinks, kExpertSame, \
-                 kExpertBindings, GateUpByExpert<DType::k##TYPE, ActivationFormat::kF32>},      \
-      FusionRule{"gate_up_by_expert." WORD ".q8", kExpertQ8##TYPE, kExpertLinks, kExpertSame,   \
-                 kExpertBindings, GateUpByExpert<DType::k##TYPE, ActivationFormat::kQ8>},       \
-      FusionRule{"down_by_expert_sum." WORD,                                                    \
-                 kDown##TYPE,                                                                   \
-                 kFirstOut3,                                                                    \
-                 {},                                                                            \
-                 kDownBindings,                                                                 \
-                 DownByExpertSum<DType::k##TYPE>}}
+#define ASSAY_TYPED_RULES(TYPE, WORD)                                                              \
+  constexpr Names<2> kMatMulAdd##TYPE = {"matmul." WORD, "add"};                                   \
+  constexpr Names<3> kGateUpF32##TYPE = {"matmul." WORD, "matmul." WORD, "silu_mul.f32"};          \
+  constexpr Names<3> kGateUpQ8##TYPE = {"matmul." WORD, "matmul." WORD, "silu_mul.q8"};            \
+  constexpr Names<3> kExpertF32##TYPE = {"matmul_by_expert." WORD, "matmul_by_expert." WORD,       \
+                                         "silu_mul.f32"};                                          \
+  constexpr Names<3> kExpertQ8##TYPE = {"matmul_by_expert." WORD, "matmul_by_expert." WORD,        \
+                                        "silu_mul.q8"};                                            \
+  constexpr Names<2> kDown##TYPE = {"matmul_by_expert." WORD, "weighted_sum_add"};                 \
+  template <Target kTarget>                                                                        \
+  constexpr std::array kRules##TYPE = {                                                            \
+      FusionRule{"matmul_add." WORD,                                                               \
+                 kMatMulAdd##TYPE,                                                                 \
+                 kFirstOut2,                                                                       \
+                 {},                                                                               \
+                 kAddBindings,                                                                     \
+                 MatMulAdd<kTarget, DType::k##TYPE>},                                              \
+      FusionRule{"gate_up." WORD ".f32", kGateUpF32##TYPE, kGateUpLinks, kGateUpSame,              \
+                 kGateUpBindings, GateUp<kTarget, DType::k##TYPE, ActivationFormat::kF32>},        \
+      FusionRule{"gate_up." WORD ".q8", kGateUpQ8##TYPE, kGateUpLinks, kGateUpSame,                \
+                 kGateUpBindings, GateUp<kTarget, DType::k##TYPE, ActivationFormat::kQ8>},         \
+      FusionRule{"gate_up_by_expert." WORD ".f32", kExpertF32##TYPE, kExpertLinks, kExpertSame,    \
+                 kExpertBindings,                                                                  \
+                 GateUpByExpert<kTarget, DType::k##TYPE, ActivationFormat::kF32>},                 \
+      FusionRule{"gate_up_by_expert." WORD ".q8", kExpertQ8##TYPE, kExpertLinks, kExpertSame,      \
+                 kExpertBindings, GateUpByExpert<kTarget, DType::k##TYPE, ActivationFormat::kQ8>}, \
+      FusionRule{"down_by_expert_sum." WORD,                                                       \
+                 kDown##TYPE,                                                                      \
+                 kFirstOut3,                                                                       \
+                 {},                                                                               \
+                 kDownBindings,                                                                    \
+                 DownByExpertSum<kTarget, DType::k##TYPE>}}
 ASSAY_TYPED_RULES(F32, "f32");
 ASSAY_TYPED_RULES(F16, "f16");
 ASSAY_TYPED_RULES(BF16, "bf16");
@@ -290,10 +299,26 @@ constexpr auto Join(const std::array<FusionRule, kCounts>&... tables) {
   ((to = std::copy(tables.begin(), tables.end(), to)), ...);
   return joined;
 }
-constexpr auto kTable = Join(kOnceRules, kRulesF32, kRulesF16, kRulesBF16, kRulesQ8_0, kRulesQ4_0);
+template <Target kTarget>
+constexpr auto kAllRules = Join(kOnceRules<kTarget>, kRulesF32<kTarget>, kRulesF16<kTarget>,
+                                kRulesBF16<kTarget>, kRulesQ8_0<kTarget>, kRulesQ4_0<kTarget>);
+
+constexpr auto kCpuTable = kAllRules<Target::kCpu>;
+
+// Without those of kQ8 outputs, for which there are no shaders.
+constexpr bool IsForSpirv(const FusionRule& rule) { return !rule.kernel.ends_with(".q8"); }
+constexpr auto kSpirvTable = [] {
+  constexpr auto kAll = kAllRules<Target::kSpirv>;
+  std::array<FusionRule, static_cast<size_t>(std::ranges::count_if(kAll, IsForSpirv))> rules{};
+  std::ranges::copy_if(kAll, rules.begin(), IsForSpirv);
+  return rules;
+}();
 
 }  // namespace
 
-std::span<const FusionRule> FusionRules() { return kTable; }
+std::span<const FusionRule> FusionRules(const gpu::DeviceInfo& info) {
+  if (TargetOf(info.code_format) == Target::kSpirv) return kSpirvTable;
+  return kCpuTable;
+}
 
 }  // namespace assay::kernels

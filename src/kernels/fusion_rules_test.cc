@@ -165,8 +165,8 @@ std::vector<std::vector<std::byte>> RunProgram(const Program& program, bool fuse
   EXPECT_TRUE(encoded.has_value()) << encoded.error().ToString();
   const gpu::Graph graph = session->EndCapture().value();
   const gpu::Graph* const sample = &graph;
-  const auto plan =
-      gpu::GraphPlan::Create(*device, {&sample, 1}, {.fusions = FusionRules(), .scratch = between});
+  const auto plan = gpu::GraphPlan::Create(
+      *device, {&sample, 1}, {.fusions = FusionRules(device->info()), .scratch = between});
   EXPECT_TRUE(plan.has_value()) << plan.error().ToString();
   EXPECT_EQ(plan->report().fusions, 1u);
   EXPECT_TRUE((fuse ? session->Replay(graph, *plan) : session->Replay(graph)).has_value());
@@ -194,7 +194,7 @@ TEST(FusionRules, E10_EveryRuleGivesTheBitsOfItsParts) {
     EXPECT_EQ(RunProgram(program, true), RunProgram(program, false));
     seen.insert(program.kernel);
   }
-  for (const gpu::FusionRule& rule : FusionRules()) {
+  for (const gpu::FusionRule& rule : FusionRules({})) {
     EXPECT_TRUE(seen.contains(std::string(rule.kernel))) << rule.kernel;
   }
 }
@@ -206,7 +206,7 @@ TEST(FusionRules, NameKernelsOfTheTable) {
     EXPECT_NE(row, KernelTable().end()) << name;
     return row;
   };
-  for (const gpu::FusionRule& rule : FusionRules()) {
+  for (const gpu::FusionRule& rule : FusionRules({})) {
     EXPECT_EQ(find(rule.kernel)->binding_count, rule.bindings.size()) << rule.kernel;
     for (const std::string_view part : rule.parts) find(part);
   }

@@ -20,6 +20,8 @@
 #include "kernels/route/route.h"
 #include "kernels/silu_mul/silu_mul.h"
 #include "kernels/source_digests.h"
+#include "kernels/target.h"
+#include "kernels/vulkan/spirv_table.h"
 #include "kernels/weighted_sum/weighted_sum.h"
 
 namespace assay::kernels {
@@ -149,7 +151,27 @@ constexpr auto kCodes = [] {
 
 std::span<const KernelRow> KernelTable() { return kTable; }
 
+namespace {
+
+Status RegisterSpirv(gpu::Device& device) {
+  for (size_t i = 0; i < SpirvTable().size(); ++i) {
+    const SpirvRow& spirv = SpirvTable()[i];
+    const KernelRow& row = RowOf(spirv.kernel);
+    ASSAY_TRY_WHILE(device.kernels().Add({.name = row.name,
+                                          .workgroup = {spirv.threads, 1, 1},
+                                          .binding_count = row.binding_count,
+                                          .constant_bytes = row.constant_bytes,
+                                          .source_digest = spirv.source_digest,
+                                          .code = std::span(&SpirvCodes()[i], 1)}),
+                    fmt::format("registering kernel {}", row.name));
+  }
+  return {};
+}
+
+}  // namespace
+
 Status RegisterKernels(gpu::Device& device) {
+  if (TargetOf(device.info().code_format) == Target::kSpirv) return RegisterSpirv(device);
   if (const Result<Isa>& isa = ProcessIsa(); !isa) return Fail(isa.error());
   for (size_t i = 0; i < kTable.size(); ++i) {
     const KernelRow& row = kTable[i];

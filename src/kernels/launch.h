@@ -1,5 +1,5 @@
-// Launch: one dispatch of a kernel without its buffers. Each op's header makes it from the shapes
-// alone, so that the grid never depends on the number of threads.
+// Launch: one dispatch of a kernel without its buffers. Each op's header makes it from the target
+// and the shapes alone, so that the grid never depends on the number of threads.
 #ifndef ASSAY_KERNELS_LAUNCH_H_
 #define ASSAY_KERNELS_LAUNCH_H_
 
@@ -14,6 +14,7 @@
 
 #include "gpu/cpu/cpu_kernel.h"
 #include "kernels/kernel_table.h"
+#include "kernels/target.h"
 
 namespace assay::kernels {
 

@@ -12,6 +12,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/route/route.h"
 #include "kernels/silu_mul/silu_mul.h"
+#include "kernels/vulkan/grids.h"
 #include "kernels/weight_types.h"
 #include "kernels/weighted_sum/weighted_sum.h"
 
@@ -31,6 +32,17 @@ uint32_t AttentionHeadsPerGroup(uint32_t heads, uint32_t kv_heads) {
     if (fan % n == 0) best = n;
   }
   return best;
+}
+
+// A head a group of lanes on kSpirv; on kCpu a row a workgroup, with room for one position's sines
+// and cosines.
+Launch HeadLaunch(KernelIndex kernel, const HeadNormRopeConstants& c, uint32_t rows,
+                  Target target) {
+  if (target == Target::kSpirv) {
+    return MakeLaunch(kernel, c, {rows, CeilDiv(c.cols / c.head_dim, kSpirvHeadsPerGroup), 1});
+  }
+  return MakeLaunch(kernel, c, {rows, 1, 1},
+                    c.has_rope != 0 ? c.head_dim * uint32_t{sizeof(float)} : 0);
 }
 
 }  // namespace
@@ -57,18 +69,19 @@ Launch LaunchQuantize(uint32_t rows, uint32_t cols, ActivationFormat out) {
       {CeilDiv(cols, c.cols_per_group), rows, 1});
 }
 
-Launch LaunchHeadNorm(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps, bool has_weight) {
+Launch LaunchHeadNorm(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps, bool has_weight,
+                      Target target) {
   const HeadNormRopeConstants c{.cols = cols,
                                 .head_dim = head_dim,
                                 .eps = eps,
                                 .has_norm = 1,
                                 .has_weight = has_weight ? 1u : 0u};
-  return MakeLaunch(has_weight ? KernelIndex::kHeadNorm : KernelIndex::kHeadNormPlain, c,
-                    {rows, 1, 1});
+  return HeadLaunch(has_weight ? KernelIndex::kHeadNorm : KernelIndex::kHeadNormPlain, c, rows,
+                    target);
 }
 
 Launch LaunchHeadNormRope(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps,
-                          bool has_weight, uint32_t first_position, float base) {
+                          bool has_weight, uint32_t first_position, float base, Target target) {
   const HeadNormRopeConstants c{.cols = cols,
                                 .head_dim = head_dim,
                                 .first_position = first_position,
@@ -77,18 +90,18 @@ Launch LaunchHeadNormRope(uint32_t rows, uint32_t cols, uint32_t head_dim, float
                                 .has_norm = 1,
                                 .has_weight = has_weight ? 1u : 0u,
                                 .has_rope = 1};
-  return MakeLaunch(has_weight ? KernelIndex::kHeadNormRope : KernelIndex::kHeadNormRopePlain, c,
-                    {rows, 1, 1}, head_dim * uint32_t{sizeof(float)});
+  return HeadLaunch(has_weight ? KernelIndex::kHeadNormRope : KernelIndex::kHeadNormRopePlain, c,
+                    rows, target);
 }
 
 Launch LaunchRope(uint32_t rows, uint32_t cols, uint32_t head_dim, uint32_t first_position,
-                  float base) {
+                  float base, Target target) {
   const HeadNormRopeConstants c{.cols = cols,
                                 .head_dim = head_dim,
                                 .first_position = first_position,
                                 .base = base,
                                 .has_rope = 1};
-  return MakeLaunch(KernelIndex::kRope, c, {rows, 1, 1}, head_dim * uint32_t{sizeof(float)});
+  return HeadLaunch(KernelIndex::kRope, c, rows, target);
 }
 
 Launch LaunchKvAppend(DType cache_type, uint32_t rows, uint32_t cols) {
@@ -99,8 +112,10 @@ Launch LaunchKvAppend(DType cache_type, uint32_t rows, uint32_t cols) {
 }
 
 Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, uint32_t heads,
-                       uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale) {
-  const uint32_t heads_per_group = AttentionHeadsPerGroup(heads, kv_heads);
+                       uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale,
+                       Target target) {
+  const bool spirv = target == Target::kSpirv;
+  const uint32_t heads_per_group = spirv ? 1 : AttentionHeadsPerGroup(heads, kv_heads);
   const AttentionConstants c{
       .tokens = tokens,
       .heads = heads,
@@ -108,15 +123,16 @@ Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, 
       .head_dim = head_dim,
       .first_position = first_position,
       .heads_per_group = heads_per_group,
-      .tokens_per_group = std::min(tokens, kAttentionMaxQueries / heads_per_group),
+      .tokens_per_group = spirv ? 1 : std::min(tokens, kAttentionMaxQueries / heads_per_group),
       .scale = scale};
   const bool q8 = out == ActivationFormat::kQ8;
   const KernelIndex kernel =
       cache_type == DType::kF16
           ? (q8 ? KernelIndex::kAttentionF16ToQ8 : KernelIndex::kAttentionF16ToF32)
           : (q8 ? KernelIndex::kAttentionF32ToQ8 : KernelIndex::kAttentionF32ToF32);
+  const uint32_t shared = c.tokens_per_group * heads_per_group * head_dim * uint32_t{sizeof(float)};
   return MakeLaunch(kernel, c, {heads / heads_per_group, CeilDiv(tokens, c.tokens_per_group), 1},
-                    c.tokens_per_group * heads_per_group * head_dim * uint32_t{sizeof(float)});
+                    spirv ? 0 : shared);
 }
 
 bool AttentionWritesWholeBlocks(uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {
@@ -130,21 +146,23 @@ Launch LaunchSiluMul(uint32_t rows, uint32_t cols, ActivationFormat out) {
       {CeilDiv(cols, c.cols_per_group), rows, 1});
 }
 
-Launch LaunchAdd(uint32_t count) {
-  const ElementwiseConstants c{.count = count, .per_group = std::min(count, kCheapCols)};
+Launch LaunchAdd(uint32_t count, Target target) {
+  const uint32_t per_group = target == Target::kSpirv ? SpirvElementsPerGroup(count) : kCheapCols;
+  const ElementwiseConstants c{.count = count, .per_group = std::min(count, per_group)};
   return MakeLaunch(KernelIndex::kAdd, c, {CeilDiv(count, c.per_group), 1, 1});
 }
 
-Launch LaunchMul(uint32_t count) {
-  Launch launch = LaunchAdd(count);
+Launch LaunchMul(uint32_t count, Target target) {
+  Launch launch = LaunchAdd(count, target);
   launch.kernel = KernelIndex::kMul;
   return launch;
 }
 
-Launch LaunchRoute(uint32_t tokens, uint32_t experts, uint32_t used, bool normalise) {
+Launch LaunchRoute(uint32_t tokens, uint32_t experts, uint32_t used, bool normalise,
+                   Target target) {
   const RouteConstants c{.experts = experts, .used = used, .normalise = normalise ? 1u : 0u};
-  return MakeLaunch(KernelIndex::kRoute, c, {tokens, 1, 1},
-                    CeilDiv(experts, 16) * 16 * uint32_t{sizeof(float)});
+  const uint32_t shared = CeilDiv(experts, 16) * 16 * uint32_t{sizeof(float)};
+  return MakeLaunch(KernelIndex::kRoute, c, {tokens, 1, 1}, target == Target::kSpirv ? 0 : shared);
 }
 
 Launch LaunchWeightedSum(uint32_t tokens, uint32_t cols, uint32_t used, bool add_residual) {

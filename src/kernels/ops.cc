@@ -1,8 +1,11 @@
 // The operations: check, then encode one dispatch whose bindings are the exact bytes touched.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -23,6 +26,8 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/route/route.h"
 #include "kernels/silu_mul/silu_mul.h"
+#include "kernels/vulkan/grids.h"
+#include "kernels/vulkan/spirv_table.h"
 #include "kernels/weight_types.h"
 #include "kernels/weighted_sum/weighted_sum.h"
 
@@ -32,20 +37,54 @@ Ops::~Ops() = default;
 
 Result<std::unique_ptr<Ops>> Ops::Create(gpu::Device* device) {
   const auto table = KernelTable();
-  if (!device->kernels().Get(table[0].name)) ASSAY_TRY(RegisterKernels(*device));
   auto state = std::make_unique<State>();
   state->device = device;
-  for (size_t i = 0; i < table.size(); ++i) {
-    ASSAY_ASSIGN_OR_RETURN(state->ids[i], device->kernels().Get(table[i].name));
+  state->target = TargetOf(device->info().code_format);
+  state->max_binding_bytes = device->info().max_binding_bytes;
+  const std::vector<std::string> known = device->kernels().Names();
+  if (!std::ranges::binary_search(known, table[0].name)) ASSAY_TRY(RegisterKernels(*device));
+  if (state->target == Target::kCpu) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      ASSAY_ASSIGN_OR_RETURN(state->ids[i], device->kernels().Get(table[i].name));
+    }
   }
   return std::unique_ptr<Ops>(new Ops(std::move(state)));
 }
 
+Status Ops::State::PrepareSpirv(const Launch& launch) {
+  const std::string_view name = RowOf(launch.kernel).name;
+  if (!HasSpirv(launch.kernel)) {
+    return Fail(
+        ErrorCode::kUnsupported, std::string(name),
+        fmt::format("The device \"{}\" has no kernel {}: its activations are f32. Write f32 "
+                    "there, which products with every type of weights take.",
+                    device->info().name, name));
+  }
+  for (const uint32_t count : {launch.grid.x, launch.grid.y, launch.grid.z}) {
+    if (count > kSpirvMaxGrid) {
+      return Fail(ErrorCode::kUnsupported, std::string(name),
+                  fmt::format("Kernel {} needs {} workgroups in one direction, which is over the "
+                              "limit ({}) of the device \"{}\"; give it fewer rows at a time.",
+                              name, count, kSpirvMaxGrid, device->info().name));
+    }
+  }
+  std::optional<gpu::KernelId>& id = ids[static_cast<size_t>(launch.kernel)];
+  if (!id) {
+    ASSAY_ASSIGN_OR_RETURN(id, device->kernels().Get(name));
+  }
+  return {};
+}
+
 ActivationFormat Ops::InputFormat(DType weight_type) const {
+  if (state_->target == Target::kSpirv) return ActivationFormat::kF32;
   return IsQuantised(weight_type) ? ActivationFormat::kQ8 : ActivationFormat::kF32;
 }
 
 bool Ops::SupportsWeights(DType type) const { return type != DType::kI32; }
+
+bool Ops::PacksWeights(DType type) const {
+  return state_->target == Target::kSpirv && IsQuantised(type);
+}
 
 Status Ops::Embedding(gpu::Session& session, const Matrix& table, const gpu::BufferView& ids,
                       const Matrix& out) {
@@ -104,15 +143,42 @@ Status Ops::MatMul(gpu::Session& session, const Matrix& weights, const Activatio
   ASSAY_TRY(CheckApart(kOp, "weights", weights.view, "out", out.view));
   ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out.view));
   ASSAY_TRY(CheckResidual(kOp, residual, out));
-  const Launch launch =
-      LaunchMatMul(weights.type, weights.rows, weights.cols, x.rows, static_cast<bool>(residual));
-  if (!residual) {
-    return state_->Encode(session, launch,
-                          std::array{Read(weights.view), Read(x.view), Write(out.view)});
+  return state_->MatMulInParts(session, weights, x, out, residual);
+}
+
+Status Ops::State::MatMulInParts(gpu::Session& session, const Matrix& weights, const Activations& x,
+                                 const Matrix& out, const gpu::BufferView& residual) {
+  const auto product = [&](const gpu::BufferView& w, uint32_t rows, const gpu::BufferView& in,
+                           uint32_t tokens, const gpu::BufferView& to,
+                           const gpu::BufferView& add) -> Status {
+    const Launch launch =
+        LaunchMatMul(weights.type, rows, weights.cols, tokens, static_cast<bool>(add), target);
+    if (!add) return Encode(session, launch, std::array{Read(w), Read(in), Write(to)});
+    return Encode(session, launch, std::array{Read(w), Read(in), Write(to), Read(add)});
+  };
+  const uint64_t row_bytes = WeightRowBytes(weights.type, weights.cols);
+  if (weights.view.size_bytes() <= max_binding_bytes || row_bytes > max_binding_bytes) {
+    return product(weights.view, weights.rows, x.view, x.rows, out.view, residual);
   }
-  return state_->Encode(
-      session, launch,
-      std::array{Read(weights.view), Read(x.view), Write(out.view), Read(residual)});
+  // Some rows of one token are a range of the output; of several tokens they are none.
+  const auto most = static_cast<uint32_t>(max_binding_bytes / row_bytes);
+  const uint64_t x_bytes = ActivationBytes(x.format, 1, x.cols);
+  for (uint32_t first = 0; first < weights.rows; first += std::min(most, weights.rows - first)) {
+    const uint32_t rows = std::min(most, weights.rows - first);
+    ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView w,
+                           weights.view.Slice(first * row_bytes, rows * row_bytes));
+    for (uint32_t token = 0; token < x.rows; ++token) {
+      const uint64_t at = (uint64_t{token} * weights.rows + first) * sizeof(float);
+      ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView in, x.view.Slice(token * x_bytes, x_bytes));
+      ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView to, out.view.Slice(at, rows * sizeof(float)));
+      gpu::BufferView add;
+      if (residual) {
+        ASSAY_ASSIGN_OR_RETURN(add, residual.Slice(at, rows * sizeof(float)));
+      }
+      ASSAY_TRY(product(w, rows, in, 1, to, add));
+    }
+  }
+  return {};
 }
 
 Status Ops::MatMulByExpert(gpu::Session& session, const Matrix& weights, uint32_t experts,
@@ -147,7 +213,7 @@ Status Ops::MatMulByExpert(gpu::Session& session, const Matrix& weights, uint32_
   return state_->Encode(
       session,
       LaunchMatMulByExpert(weights.type, weights.rows / experts, weights.cols, experts, out.rows,
-                           out.rows / x.rows),
+                           out.rows / x.rows, state_->target),
       std::array{ReadSome(weights.view), Read(expert_ids), Read(x.view), Write(out.view)});
 }
 
@@ -161,7 +227,7 @@ Status Ops::HeadNormRope(gpu::Session& session, const Matrix& x, uint32_t head_d
   ASSAY_TRY(CheckRope(kOp, head_dim, first_position, x.rows, base));
   ASSAY_TRY(CheckHeadWeight(kOp, weight, head_dim, x));
   const Launch launch = LaunchHeadNormRope(x.rows, x.cols, head_dim, eps, static_cast<bool>(weight),
-                                           first_position, base);
+                                           first_position, base, state_->target);
   if (!weight) return state_->Encode(session, launch, std::array{ReadWrite(x.view)});
   return state_->Encode(session, launch, std::array{ReadWrite(x.view), Read(weight)});
 }
@@ -173,7 +239,8 @@ Status Ops::HeadNorm(gpu::Session& session, const Matrix& x, uint32_t head_dim,
   ASSAY_TRY(CheckHeads(kOp, x, head_dim));
   ASSAY_TRY(CheckEps(kOp, eps));
   ASSAY_TRY(CheckHeadWeight(kOp, weight, head_dim, x));
-  const Launch launch = LaunchHeadNorm(x.rows, x.cols, head_dim, eps, static_cast<bool>(weight));
+  const Launch launch =
+      LaunchHeadNorm(x.rows, x.cols, head_dim, eps, static_cast<bool>(weight), state_->target);
   if (!weight) return state_->Encode(session, launch, std::array{ReadWrite(x.view)});
   return state_->Encode(session, launch, std::array{ReadWrite(x.view), Read(weight)});
 }
@@ -184,7 +251,8 @@ Status Ops::Rope(gpu::Session& session, const Matrix& x, uint32_t head_dim, uint
   ASSAY_TRY(CheckF32(kOp, "x", x));
   ASSAY_TRY(CheckHeads(kOp, x, head_dim));
   ASSAY_TRY(CheckRope(kOp, head_dim, first_position, x.rows, base));
-  return state_->Encode(session, LaunchRope(x.rows, x.cols, head_dim, first_position, base),
+  return state_->Encode(session,
+                        LaunchRope(x.rows, x.cols, head_dim, first_position, base, state_->target),
                         std::array{ReadWrite(x.view)});
 }
 
@@ -228,7 +296,7 @@ Status Ops::Attention(gpu::Session& session, const Matrix& q, const Matrix& k_ca
                               first_position, k_cache.rows));
   }
   const Launch launch = LaunchAttention(k_cache.type, out.format, q.rows, heads, kv_heads, head_dim,
-                                        first_position, scale);
+                                        first_position, scale, state_->target);
   if (out.format == ActivationFormat::kQ8 &&
       !AttentionWritesWholeBlocks(heads, kv_heads, head_dim)) {
     return Refuse(kOp, "out",
@@ -266,7 +334,7 @@ Status Ops::SiluMul(gpu::Session& session, const Matrix& gate, const Matrix& up,
 }
 
 Status Ops::State::Elementwise(gpu::Session& session, bool add, const Matrix& a, const Matrix& b,
-                               const Matrix& out) const {
+                               const Matrix& out) {
   const std::string_view op = add ? "add" : "mul";
   ASSAY_TRY(CheckF32(op, "a", a));
   ASSAY_TRY(CheckF32(op, "b", b));
@@ -282,7 +350,7 @@ Status Ops::State::Elementwise(gpu::Session& session, bool add, const Matrix& a,
   ASSAY_TRY(CheckApartOrSame(op, "a", a.view, "out", out.view));
   ASSAY_TRY(CheckApartOrSame(op, "b", b.view, "out", out.view));
   const uint32_t n = static_cast<uint32_t>(count);
-  return Encode(session, add ? LaunchAdd(n) : LaunchMul(n),
+  return Encode(session, add ? LaunchAdd(n, target) : LaunchMul(n, target),
                 std::array{Read(a.view), Read(b.view), Write(out.view)});
 }
 
@@ -309,7 +377,9 @@ Status Ops::Route(gpu::Session& session, const Matrix& logits, uint32_t used, bo
   ASSAY_TRY(CheckApart(kOp, "logits", logits.view, "expert_ids", expert_ids));
   ASSAY_TRY(CheckApart(kOp, "logits", logits.view, "expert_weights", expert_weights));
   ASSAY_TRY(CheckApart(kOp, "expert_ids", expert_ids, "expert_weights", expert_weights));
-  return state_->Encode(session, LaunchRoute(logits.rows, logits.cols, used, normalise),
+  ASSAY_TRY(CheckRouted(kOp, logits.cols, state_->target));
+  return state_->Encode(session,
+                        LaunchRoute(logits.rows, logits.cols, used, normalise, state_->target),
                         std::array{Read(logits.view), Write(expert_ids), Write(expert_weights)});
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/activations.h"
+#include "kernels/vulkan/grids.h"
 #include "kernels/weight_types.h"
 
 namespace assay::kernels {
@@ -149,6 +150,13 @@ Status CheckRope(std::string_view op, uint32_t head_dim, uint32_t first_position
     return Refuse(op, "base", fmt::format("({}) is not a finite number above 0", base));
   }
   return CheckPositions(op, first_position, rows);
+}
+
+Status CheckRouted(std::string_view op, uint32_t experts, Target target) {
+  if (target != Target::kSpirv || experts <= kSpirvMaxExperts) return {};
+  return Fail(ErrorCode::kUnsupported, "experts",
+              fmt::format("{} over {} experts passes the limit of this device's kernels ({}).", op,
+                          experts, kSpirvMaxExperts));
 }
 
 // A kv cache of f32 or f16 rows.

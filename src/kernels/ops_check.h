@@ -7,6 +7,8 @@
 
 #include "assay/kernels.h"
 
+#include "kernels/target.h"
+
 namespace assay::kernels {
 
 // A fault of operand `name` of op `op`.
@@ -52,6 +54,9 @@ Status CheckHeadWeight(std::string_view op, const gpu::BufferView& weight, uint3
                        const Matrix& x);
 Status CheckRope(std::string_view op, uint32_t head_dim, uint32_t first_position, uint32_t rows,
                  float base);
+
+// Not more experts than the routing kernels of `target` have room for.
+Status CheckRouted(std::string_view op, uint32_t experts, Target target);
 
 // A kv cache of f32 or f16 rows.
 Status CheckCache(std::string_view op, std::string_view name, const Matrix& cache);

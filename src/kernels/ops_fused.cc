@@ -70,7 +70,8 @@ Status Ops::GateUp(gpu::Session& session, const Matrix& gate, const Matrix& up,
   ASSAY_TRY(CheckInput(kOp, x, gate, InputFormat(gate.type)));
   ASSAY_TRY(CheckSize(kOp, "out.cols", out.cols, "gate.rows", gate.rows));
   ASSAY_TRY(CheckSize(kOp, "out.rows", out.rows, "x.rows", x.rows));
-  const Launch launch = LaunchGateUp(gate.type, gate.rows, gate.cols, x.rows, out.format);
+  const Launch launch =
+      LaunchGateUp(gate.type, gate.rows, gate.cols, x.rows, out.format, state_->target);
   ASSAY_TRY(CheckShared(kOp, "gate", launch));
   return state_->Encode(session, launch,
                         std::array{Read(gate.view), Read(up.view), Read(x.view), Write(out.view)});
@@ -91,8 +92,9 @@ Status Ops::GateUpByExpert(gpu::Session& session, const Matrix& gate, const Matr
   }
   ASSAY_TRY(CheckView(kOp, "expert_ids", expert_ids, out.rows * kInt32Bytes, kInt32Bytes));
   ASSAY_TRY(CheckApart(kOp, "expert_ids", expert_ids, "out", out.view));
-  const Launch launch = LaunchGateUpByExpert(gate.type, gate.rows / experts, gate.cols, experts,
-                                             out.rows, out.rows / x.rows, out.format);
+  const Launch launch =
+      LaunchGateUpByExpert(gate.type, gate.rows / experts, gate.cols, experts, out.rows,
+                           out.rows / x.rows, out.format, state_->target);
   ASSAY_TRY(CheckShared(kOp, "gate", launch));
   return state_->Encode(session, launch,
                         std::array{ReadSome(gate.view), Read(expert_ids), ReadSome(up.view),
@@ -124,7 +126,7 @@ Status Ops::DownByExpertSum(gpu::Session& session, const Matrix& weights, uint32
   ASSAY_TRY(CheckApart(kOp, "expert_weights", expert_weights, "out", out.view));
   ASSAY_TRY(CheckResidual(kOp, residual, out));
   const Launch launch = LaunchDownByExpertSum(weights.type, weights.rows / experts, weights.cols,
-                                              experts, out.rows, x.rows / out.rows);
+                                              experts, out.rows, x.rows / out.rows, state_->target);
   ASSAY_TRY(CheckShared(kOp, "weights", launch));
   return state_->Encode(session, launch,
                         std::array{ReadSome(weights.view), Read(expert_ids), Read(x.view),
@@ -164,7 +166,9 @@ Status Ops::NormRoute(gpu::Session& session, const Matrix& x, const gpu::BufferV
                            outputs[o].second));
     }
   }
-  const Launch launch = LaunchNormRoute(x.rows, x.cols, eps, router.rows, used, normalise);
+  const Launch launch =
+      LaunchNormRoute(x.rows, x.cols, eps, router.rows, used, normalise, state_->target);
+  ASSAY_TRY(CheckRouted(kOp, router.rows, state_->target));
   ASSAY_TRY(CheckShared(kOp, "router", launch));
   return state_->Encode(session, launch,
                         std::array{Read(x.view), Read(weight), Read(router.view), Write(norm.view),
@@ -186,8 +190,8 @@ Status Ops::HeadNormRopeAppend(gpu::Session& session, const Matrix& k, uint32_t 
                          CheckAppend(kOp, k, v, first_position, k_cache, v_cache));
   ASSAY_TRY(CheckApart(kOp, "weight", weight, "k_cache", rows.k));
   ASSAY_TRY(CheckApart(kOp, "weight", weight, "v_cache", rows.v));
-  const Launch launch =
-      LaunchHeadNormRopeAppend(k_cache.type, k.rows, k.cols, head_dim, eps, first_position, base);
+  const Launch launch = LaunchHeadNormRopeAppend(k_cache.type, k.rows, k.cols, head_dim, eps,
+                                                 first_position, base, state_->target);
   ASSAY_TRY(CheckShared(kOp, "k", launch));
   return state_->Encode(
       session, launch,

@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "assay/kernels.h"
 
 #include "kernels/kernel_table.h"
 #include "kernels/launch.h"
+#include "kernels/target.h"
 
 namespace assay::kernels {
 
@@ -24,18 +26,29 @@ inline gpu::Binding ReadWrite(const gpu::BufferView& view) {
 
 struct Ops::State {
   gpu::Device* device = nullptr;
-  std::array<gpu::KernelId, static_cast<size_t>(KernelIndex::kCount)> ids;
+  Target target = Target::kCpu;
+  uint64_t max_binding_bytes = 0;
+  // All of them on kCpu. On kSpirv a kernel is built when it is first used: a driver takes its time
+  // over each.
+  std::array<std::optional<gpu::KernelId>, static_cast<size_t>(KernelIndex::kCount)> ids;
 
   Status Encode(gpu::Session& session, const Launch& launch,
-                std::span<const gpu::Binding> bindings) const {
-    return session.Dispatch({.kernel = ids[static_cast<size_t>(launch.kernel)],
+                std::span<const gpu::Binding> bindings) {
+    const std::optional<gpu::KernelId>& id = ids[static_cast<size_t>(launch.kernel)];
+    if (target == Target::kSpirv) ASSAY_TRY(PrepareSpirv(launch));
+    return session.Dispatch({.kernel = *id,
                              .bindings = bindings,
                              .constants = launch.constant_span(),
                              .grid = launch.grid,
                              .shared_bytes = launch.shared_bytes});
   }
+  // Builds the kernel, and checks the grid.
+  Status PrepareSpirv(const Launch& launch);
+  // `out` in dispatches whose weights fit a binding.
+  Status MatMulInParts(gpu::Session& session, const Matrix& weights, const Activations& x,
+                       const Matrix& out, const gpu::BufferView& residual);
   Status Elementwise(gpu::Session& session, bool add, const Matrix& a, const Matrix& b,
-                     const Matrix& out) const;
+                     const Matrix& out);
 };
 
 }  // namespace assay::kernels

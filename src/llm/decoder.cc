@@ -108,7 +108,8 @@ Result<PlannedPass*> Decoder::State::PlanFor(const PassBuffers& pass, bool want_
   made->want_logits = want_logits;
   std::vector<const gpu::Graph*> spanned = {&samples[0]};
   if (context > pass.all.rows) spanned.push_back(&samples[1]);
-  const gpu::PlanOptions options{.fusions = kernels::FusionRules(), .scratch = scratch->Dead()};
+  const gpu::PlanOptions options{.fusions = kernels::FusionRules(model->device->info()),
+                                 .scratch = scratch->Dead()};
   ASSAY_ASSIGN_OR_RETURN(made->plan, gpu::GraphPlan::Create(*model->device, spanned, options));
   made->graph = std::move(samples[0]);
   // The plan of single tokens, which decoding comes back to, stays.

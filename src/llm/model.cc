@@ -149,16 +149,18 @@ class LoadMeter {
  public:
   LoadMeter(const LoadOptions& options, uint64_t total) : options_(options), total_(total) {}
 
-  // Calls `step(offset, size)` for one piece of `size_bytes` after the other, and counts them.
+  // Calls `step(offset, size)` for one piece of `size_bytes` after the other, and counts them. Each
+  // piece but the last is a multiple of `unit_bytes`.
   template <typename Step>
-  Status InPieces(uint64_t size_bytes, const Step& step) {
+  Status InPieces(uint64_t size_bytes, const Step& step, uint64_t unit_bytes = 1) {
     // Read in some ten milliseconds from a slow disk.
-    constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
-    for (uint64_t offset = 0; offset < size_bytes; offset += kPieceBytes) {
+    constexpr uint64_t kWantedBytes = uint64_t{4} << 20;
+    const uint64_t piece_bytes = std::max<uint64_t>(1, kWantedBytes / unit_bytes) * unit_bytes;
+    for (uint64_t offset = 0; offset < size_bytes; offset += piece_bytes) {
       if (options_.cancelled && options_.cancelled()) {
         return Fail(ErrorCode::kCancelled, "", "The load was stopped.");
       }
-      const uint64_t size = std::min(kPieceBytes, size_bytes - offset);
+      const uint64_t size = std::min(piece_bytes, size_bytes - offset);
       ASSAY_TRY(step(static_cast<size_t>(offset), static_cast<size_t>(size)));
       const uint64_t done = done_.fetch_add(size, std::memory_order_relaxed) + size;
       if (options_.progress) options_.progress(done, total_);
@@ -172,8 +174,41 @@ class LoadMeter {
   std::atomic<uint64_t> done_{0};
 };
 
+// How the bytes of a tensor reach its buffer.
+struct Filling {
+  bool mmap = false;
+  bool packed = false;  // By kernels::PackWeights, a row at a time.
+};
+
+uint64_t ColsOf(const Job& job) { return job.tensor->dims[0]; }
+uint64_t RowsOf(const Job& job) {
+  uint64_t rows = 1;
+  for (size_t i = 1; i < job.tensor->dims.size(); ++i) rows *= job.tensor->dims[i];
+  return rows;
+}
+
+// Through memory of the loader's own, some whole rows at a time.
+Status FillInPieces(gpu::Device& device, const gguf::File& file, const Filling& filling,
+                    const Job& job, LoadMeter& meter) {
+  const uint64_t row_bytes = job.tensor->size_bytes / RowsOf(job);
+  std::vector<std::byte> piece;
+  return meter.InPieces(
+      job.tensor->size_bytes,
+      [&](size_t offset, size_t size) -> Status {
+        piece.resize(size);
+        ASSAY_TRY(file.ReadTensor(*job.tensor, piece, offset));
+        if (filling.packed) {
+          kernels::PackWeights(job.type, size / row_bytes, ColsOf(job), piece);
+        }
+        ASSAY_ASSIGN_OR_RETURN(const gpu::BufferView part, job.buffer.View(offset, size));
+        return device.Write(part, piece);
+      },
+      row_bytes);
+}
+
 // Makes the buffer of one tensor and fills it.
-Status RunJob(gpu::Device& device, const gguf::File& file, bool mmap, Job& job, LoadMeter& meter) {
+Status RunJob(gpu::Device& device, const gguf::File& file, const Filling& filling, Job& job,
+              LoadMeter& meter) {
   gpu::BufferDesc desc{.size_bytes = job.tensor->size_bytes,
                        .kind = BufferKind::kWeight,
                        .label = job.tensor->name,
@@ -189,12 +224,14 @@ Status RunJob(gpu::Device& device, const gguf::File& file, bool mmap, Job& job, 
     }));
     desc.digest = hasher.HexDigest();
   }
-  if (mmap) {
+  if (filling.mmap) {
     ASSAY_ASSIGN_OR_RETURN(job.buffer, device.ImportHostMemory(desc, bytes));
     return {};
   }
   ASSAY_ASSIGN_OR_RETURN(job.buffer, device.CreateBuffer(desc));
-  if (!device.info().host_visible) return device.Write(job.buffer.All(), bytes);
+  if (!device.info().host_visible || filling.packed) {
+    return FillInPieces(device, file, filling, job, meter);
+  }
   ASSAY_ASSIGN_OR_RETURN(const gpu::HostMapping target,
                          device.Map(job.buffer.All(), Access::kWrite));
   return meter.InPieces(bytes.size(), [&](size_t offset, size_t size) {
@@ -210,12 +247,10 @@ void Place(const std::vector<Job>& jobs) {
       *job.slot->vector = view;
       continue;
     }
-    uint64_t rows = 1;
-    for (size_t i = 1; i < job.tensor->dims.size(); ++i) rows *= job.tensor->dims[i];
     *job.slot->matrix = {.view = view,
                          .type = job.type,
-                         .rows = static_cast<uint32_t>(rows),
-                         .cols = static_cast<uint32_t>(job.tensor->dims[0])};
+                         .rows = static_cast<uint32_t>(RowsOf(job)),
+                         .cols = static_cast<uint32_t>(ColsOf(job))};
   }
 }
 
@@ -243,12 +278,18 @@ Result<std::unique_ptr<Model>> Model::Load(gpu::Device* device,
   const int loaders = options.loaders > 0 ? options.loaders : cores;
   uint64_t weight_bytes = 0;
   for (const Job& job : jobs) weight_bytes += job.tensor->size_bytes;
-  const uint64_t passes = (device->load_observer() != nullptr ? 1 : 0) + (options.mmap ? 0 : 1);
+  // Mapped weights are the file's own bytes, which some devices cannot reach or want in another
+  // order.
+  const bool packs =
+      std::ranges::any_of(jobs, [&](const Job& job) { return ops->PacksWeights(job.type); });
+  const bool mmap = options.mmap && device->info().host_visible && !packs;
+  const uint64_t passes = (device->load_observer() != nullptr ? 1 : 0) + (mmap ? 0 : 1);
   LoadMeter meter(options, passes * weight_bytes);
   const auto run_job = [&](size_t number) -> Status {
     Job& job = jobs[number];
-    ASSAY_TRY_WHILE(RunJob(*device, *file, options.mmap, job, meter),
-                    fmt::format("reading tensor \"{}\"", job.tensor->name));
+    ASSAY_TRY_WHILE(
+        RunJob(*device, *file, {.mmap = mmap, .packed = ops->PacksWeights(job.type)}, job, meter),
+        fmt::format("reading tensor \"{}\"", job.tensor->name));
     return {};
   };
   ASSAY_TRY_WHILE(InOrder(jobs.size(), loaders, device->load_observer(), run_job),
@@ -256,7 +297,7 @@ Result<std::unique_ptr<Model>> Model::Load(gpu::Device* device,
   Place(jobs);
   if (state->config.tied_output) state->weights.output = state->weights.embedding;
   state->weight_bytes = weight_bytes;
-  if (options.mmap) state->mapping = std::move(file);
+  if (mmap) state->mapping = std::move(file);
   return std::unique_ptr<Model>(new Model(std::move(state)));
 }
 

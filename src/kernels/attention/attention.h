@@ -43,7 +43,8 @@ struct AttentionConstants {
 
 // `cache_type` is kF32 or kF16.
 Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, uint32_t heads,
-                       uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale);
+                       uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale,
+                       Target target = Target::kCpu);
 
 // True when the heads that one workgroup takes fill whole kQ8 blocks, as a kQ8 output needs.
 bool AttentionWritesWholeBlocks(uint32_t heads, uint32_t kv_heads, uint32_t head_dim);

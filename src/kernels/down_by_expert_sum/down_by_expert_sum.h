@@ -26,7 +26,7 @@ struct DownByExpertSumConstants {
 };
 
 Launch LaunchDownByExpertSum(DType weight_type, uint32_t rows, uint32_t cols, uint32_t experts,
-                             uint32_t tokens, uint32_t used);
+                             uint32_t tokens, uint32_t used, Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickDownByExpertSumF32(Isa isa);
 gpu::CpuWorkgroupFn PickDownByExpertSumF16(Isa isa);

@@ -18,8 +18,8 @@ struct ElementwiseConstants {
   uint32_t per_group = 0;
 };
 
-Launch LaunchAdd(uint32_t count);
-Launch LaunchMul(uint32_t count);
+Launch LaunchAdd(uint32_t count, Target target = Target::kCpu);
+Launch LaunchMul(uint32_t count, Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickAdd(Isa isa);
 gpu::CpuWorkgroupFn PickMul(Isa isa);

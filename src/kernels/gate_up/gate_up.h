@@ -29,9 +29,10 @@ struct GateUpConstants {
 
 // For `pairs` rows of out; 1 for each token without experts.
 Launch LaunchGateUp(DType weight_type, uint32_t rows, uint32_t cols, uint32_t pairs,
-                    ActivationFormat out);
+                    ActivationFormat out, Target target = Target::kCpu);
 Launch LaunchGateUpByExpert(DType weight_type, uint32_t rows, uint32_t cols, uint32_t experts,
-                            uint32_t pairs, uint32_t fan, ActivationFormat out);
+                            uint32_t pairs, uint32_t fan, ActivationFormat out,
+                            Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickGateUpF32(Isa isa);
 gpu::CpuWorkgroupFn PickGateUpF16(Isa isa);

@@ -28,11 +28,13 @@ struct HeadNormRopeConstants {
   uint32_t has_rope = 0;
 };
 
-Launch LaunchHeadNorm(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps, bool has_weight);
+Launch LaunchHeadNorm(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps, bool has_weight,
+                      Target target = Target::kCpu);
 Launch LaunchHeadNormRope(uint32_t rows, uint32_t cols, uint32_t head_dim, float eps,
-                          bool has_weight, uint32_t first_position, float base);
+                          bool has_weight, uint32_t first_position, float base,
+                          Target target = Target::kCpu);
 Launch LaunchRope(uint32_t rows, uint32_t cols, uint32_t head_dim, uint32_t first_position,
-                  float base);
+                  float base, Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickHeadNormRope(Isa isa);
 

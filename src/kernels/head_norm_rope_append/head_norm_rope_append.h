@@ -21,7 +21,8 @@ struct HeadNormRopeAppendConstants {
 };
 
 Launch LaunchHeadNormRopeAppend(DType cache_type, uint32_t rows, uint32_t cols, uint32_t head_dim,
-                                float eps, uint32_t first_position, float base);
+                                float eps, uint32_t first_position, float base,
+                                Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickHeadNormRopeAppendF32(Isa isa);
 gpu::CpuWorkgroupFn PickHeadNormRopeAppendF16(Isa isa);

@@ -33,7 +33,7 @@ struct MatMulConstants {
 };
 
 Launch LaunchMatMul(DType weight_type, uint32_t rows, uint32_t cols, uint32_t tokens,
-                    bool add_residual);
+                    bool add_residual, Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickMatMulF32(Isa isa);
 gpu::CpuWorkgroupFn PickMatMulF16(Isa isa);

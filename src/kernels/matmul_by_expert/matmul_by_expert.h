@@ -27,7 +27,7 @@ struct MatMulByExpertConstants {
 };
 
 Launch LaunchMatMulByExpert(DType weight_type, uint32_t rows, uint32_t cols, uint32_t experts,
-                            uint32_t pairs, uint32_t fan);
+                            uint32_t pairs, uint32_t fan, Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickMatMulByExpertF32(Isa isa);
 gpu::CpuWorkgroupFn PickMatMulByExpertF16(Isa isa);

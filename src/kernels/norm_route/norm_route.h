@@ -25,7 +25,7 @@ struct NormRouteConstants {
 };
 
 Launch LaunchNormRoute(uint32_t tokens, uint32_t cols, float eps, uint32_t experts, uint32_t used,
-                       bool normalise);
+                       bool normalise, Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickNormRoute(Isa isa);
 

@@ -24,7 +24,8 @@ struct RouteConstants {
   uint32_t normalise = 0;
 };
 
-Launch LaunchRoute(uint32_t tokens, uint32_t experts, uint32_t used, bool normalise);
+Launch LaunchRoute(uint32_t tokens, uint32_t experts, uint32_t used, bool normalise,
+                   Target target = Target::kCpu);
 
 gpu::CpuWorkgroupFn PickRoute(Isa isa);
 

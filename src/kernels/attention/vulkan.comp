@@ -1,0 +1,195 @@
+// attention (attention.h): workgroup (x, y) takes query head x of token y. HALF: the caches are f16.
+//
+// Tiles of 32 positions from position 0 on go round the groups of lanes: tile t to group
+// t % GROUPS, which merges its own into maximum, sum and output in rising order; at last the groups
+// are merged in their order. So the bits depend on nothing but the positions seen.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+#define THREADS 512
+#include "kernels/vulkan/reduce.glsl"
+
+#define GROUPS (THREADS / 32)
+#define MAX_HEAD_DIM 256
+
+layout(push_constant, std430) uniform Constants {
+  uint tokens;
+  uint heads;
+  uint kv_heads;
+  uint head_dim;
+  uint first_position;
+  uint heads_per_group;
+  uint tokens_per_group;
+  float scale;
+  uint q_at;
+  uint k_at;
+  uint v_at;
+  uint out_at;
+}
+c;
+
+layout(std430, set = 0, binding = 0) readonly buffer Q { float q[]; };
+layout(std430, set = 0, binding = 1) readonly buffer KWords { uint k32[]; };
+layout(std430, set = 0, binding = 1) readonly buffer KInFours { uvec4 k128[]; };
+layout(std430, set = 0, binding = 2) readonly buffer VWords { uint v32[]; };
+layout(std430, set = 0, binding = 2) readonly buffer VInPairs { uvec2 v64[]; };
+layout(std430, set = 0, binding = 2) readonly buffer VInFours { uvec4 v128[]; };
+layout(std430, set = 0, binding = 3) writeonly buffer Out { float out_values[]; };
+
+#define WORDS k32
+#define WORD_NAME KWord
+#define HALF_NAME KHalf
+#include "kernels/vulkan/words.glsl"
+#define WORDS v32
+#define WORD_NAME VWord
+#define HALF_NAME VHalf
+#include "kernels/vulkan/words.glsl"
+
+shared vec4 query[MAX_HEAD_DIM / 4];
+shared float weights[THREADS];
+shared float tops[GROUPS];
+shared float sums[GROUPS];
+shared vec4 outs[GROUPS * MAX_HEAD_DIM / 4];
+
+#ifdef HALF
+const uint kCachedBytes = 2u;
+#else
+const uint kCachedBytes = 4u;
+#endif
+
+// Four values of a cache from byte `at` on.
+vec4 KFour(uint at, bool wide) {
+#ifdef HALF
+  return vec4(unpackHalf2x16(KWord(at)), unpackHalf2x16(KWord(at + 4u)));
+#else
+  return uintBitsToFloat(wide ? k128[at / 16u]
+                              : uvec4(k32[at / 4u], k32[at / 4u + 1u], k32[at / 4u + 2u],
+                                      k32[at / 4u + 3u]));
+#endif
+}
+vec4 VFour(uint at, bool wide) {
+#ifdef HALF
+  const uvec2 words = wide ? v64[at / 8u] : uvec2(VWord(at), VWord(at + 4u));
+  return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+#else
+  return uintBitsToFloat(wide ? v128[at / 16u]
+                              : uvec4(v32[at / 4u], v32[at / 4u + 1u], v32[at / 4u + 2u],
+                                      v32[at / 4u + 3u]));
+#endif
+}
+
+vec4 Fma4(vec4 a, vec4 b, vec4 to) {
+  precise vec4 r = fma(a, b, to);
+  return r;
+}
+vec4 Mul4(vec4 a, vec4 b) {
+  precise vec4 r = a * b;
+  return r;
+}
+
+// The query times the key at byte `at`: four sums, of the columns that are equal modulo 4.
+float Score(uint at, bool wide) {
+  vec4 four = vec4(0.0);
+#ifdef HALF
+  if (wide) {
+    for (uint d = 0u; d < c.head_dim; d += 8u) {
+      const uvec4 words = k128[(at + d * 2u) / 16u];
+      four = Fma4(vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)), query[d / 4u], four);
+      four = Fma4(vec4(unpackHalf2x16(words.z), unpackHalf2x16(words.w)), query[d / 4u + 1u], four);
+    }
+    return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
+  }
+#endif
+  for (uint d = 0u; d < c.head_dim; d += 4u) {
+    four = Fma4(KFour(at + d * kCachedBytes, wide), query[d / 4u], four);
+  }
+  return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
+}
+
+// What a group of lanes has written is seen by all of it.
+void GroupBarrier() {
+  if (gl_SubgroupSize >= 32u) {
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+  } else {
+    barrier();
+  }
+}
+
+void main() {
+  const uint head = gl_WorkGroupID.x;
+  const uint token = gl_WorkGroupID.y;
+  const uint lane = Lane();
+  const uint group = Group();
+  const uint seen = c.first_position + token + 1u;
+  const uint stride = c.kv_heads * c.head_dim * kCachedBytes;
+  const uint kv_at = head / (c.heads / c.kv_heads) * c.head_dim * kCachedBytes;
+  const uint k_begin = c.k_at + kv_at;
+  const uint v_begin = c.v_at + kv_at;
+  const bool k_wide = (k_begin & 15u) == 0u && (stride & 15u) == 0u;
+  const bool v_wide = (v_begin & 15u) == 0u && (stride & 15u) == 0u;
+  const uint q_begin = c.q_at / 4u + (token * c.heads + head) * c.head_dim;
+  for (uint i = Thread(); i < c.head_dim / 4u; i += THREADS) {
+    const uint from = q_begin + 4u * i;
+    query[i] = vec4(q[from], q[from + 1u], q[from + 2u], q[from + 3u]);
+  }
+  barrier();
+
+  float top = -Infinity();
+  float sum = 0.0;
+  // Of dimensions 4 * lane..., and those 128 further on.
+  vec4 result[2] = vec4[2](vec4(0.0), vec4(0.0));
+  for (uint base = 0u; base < seen; base += GROUPS * 32) {
+    const uint tile = base + group * 32u;
+    const bool live = tile + lane < seen;
+    const float score = live ? Score(k_begin + (tile + lane) * stride, k_wide) : -Infinity();
+    const float new_top = max(top, LaneMax(score));
+    const float weight = live ? Exp(Sub(score, new_top)) : 0.0;
+    const float tile_sum = LaneSum(weight);
+    weights[Thread()] = weight;
+    GroupBarrier();
+    if (tile < seen) {
+      const float factor = Exp(Sub(top, new_top));
+      sum = Fma(sum, factor, tile_sum);
+      top = new_top;
+      const uint count = min(32u, seen - tile);
+      [[unroll]] for (uint part = 0u; part < 2u; ++part) {
+        const uint d = part * 128u + lane * 4u;
+        if (d >= c.head_dim) continue;
+        vec4 to = Mul4(result[part], vec4(factor));
+        for (uint n = 0u; n < count; ++n) {
+          to = Fma4(vec4(weights[group * 32u + n]),
+                    VFour(v_begin + (tile + n) * stride + d * kCachedBytes, v_wide), to);
+        }
+        result[part] = to;
+      }
+    }
+    GroupBarrier();
+  }
+
+  if (lane == 0u) {
+    tops[group] = top;
+    sums[group] = sum;
+  }
+  [[unroll]] for (uint part = 0u; part < 2u; ++part) {
+    const uint d = part * 128u + lane * 4u;
+    if (d < c.head_dim) outs[group * (MAX_HEAD_DIM / 4) + d / 4u] = result[part];
+  }
+  barrier();
+  const uint groups = min(uint(GROUPS), (seen + 31u) / 32u);
+  if (Thread() >= c.head_dim / 4u) return;
+  float all_top = tops[0];
+  for (uint g = 1u; g < groups; ++g) all_top = max(all_top, tops[g]);
+  float all_sum = 0.0;
+  vec4 all = vec4(0.0);
+  for (uint g = 0u; g < groups; ++g) {
+    const float factor = Exp(Sub(tops[g], all_top));
+    all_sum = Fma(sums[g], factor, all_sum);
+    all = Fma4(outs[g * (MAX_HEAD_DIM / 4) + Thread()], vec4(factor), all);
+  }
+  const uint to = c.out_at / 4u + (token * c.heads + head) * c.head_dim + 4u * Thread();
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    precise float value = all[i] / all_sum;
+    out_values[to + i] = value;
+  }
+}

@@ -1,0 +1,83 @@
+// void DOTS(...): the products of ROWS rows of a matrix with TOKENS rows of x, by the 32 lanes of a
+// group. Included once for each pair of numbers and each matrix M of kernels/vulkan/matrix.glsl; x
+// is the array X of floats, X4 in fours.
+//
+// A lane adds its columns in rising order into one sum for each pair of a row and a token, so that
+// the bits of a product do not depend on what else is computed beside it.
+
+// Rows `row`, row + 1, ... of the matrix that begins at byte `at`; those behind `last_row` are that
+// row again. Token t is the floats from x_at + t * cols on, those behind `last_token` likewise.
+void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_token,
+          out float sums[ROWS * TOKENS]) {
+  const uint lane = Lane();
+  const uint row_bytes = RowBytes(cols);
+  uint rows_at[ROWS];
+  uint tokens_at[TOKENS];
+  [[unroll]] for (uint r = 0u; r < ROWS; ++r) rows_at[r] = at + min(row + r, last_row) * row_bytes;
+  [[unroll]] for (uint t = 0u; t < TOKENS; ++t) tokens_at[t] = x_at + min(t, last_token) * cols;
+  [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) sums[i] = 0.0;
+  uint col = 0u;
+  if (((at | row_bytes) & 15u) == 0u && ((x_at | cols) & 3u) == 0u) {
+    for (; col + kChunkCols <= cols; col += kChunkCols) {
+      M(Chunk) chunks[ROWS];
+      [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+        chunks[r] = M(LoadChunk)(rows_at[r], cols, col, lane);
+      }
+      [[unroll]] for (uint s = 0u; s < CHUNK_STEPS; ++s) {
+        vec4 fours[TOKENS];
+        [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+          fours[t] = Placed(X4[(tokens_at[t] + col) / 4u + s * 32u + lane]);
+        }
+        [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+          const vec4 values = M(ChunkValues)(chunks[r], s);
+          const float scale = M(ChunkScale)(chunks[r], s);
+          [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+            sums[r * TOKENS + t] = AddStep(values, scale, fours[t], sums[r * TOKENS + t]);
+          }
+        }
+      }
+    }
+#ifdef TYPE_Q4_0
+    for (; col + 256u <= cols; col += 256u) {
+      uint quants[ROWS];
+      [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+        quants[r] = M(w32)[(rows_at[r] + col / 2u) / 4u + lane];
+      }
+      [[unroll]] for (uint s = 0u; s < 2u; ++s) {
+        vec4 fours[TOKENS];
+        [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+          fours[t] = Placed(X4[(tokens_at[t] + col) / 4u + s * 32u + lane]);
+        }
+        [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+          const vec4 values = Values(quants[r] >> (16u * s));
+          const float scale = M(AnyScale)(rows_at[r], cols, col + s * 128u, lane);
+          [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+            sums[r * TOKENS + t] = AddStep(values, scale, fours[t], sums[r * TOKENS + t]);
+          }
+        }
+      }
+    }
+#endif
+  }
+  for (; col < cols; col += 128u) {
+    const uint own = col + 4u * lane;
+    if (own >= cols) continue;
+    vec4 fours[TOKENS];
+    [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+      fours[t] = vec4(0.0);
+      for (uint i = 0u; i < min(4u, cols - own); ++i) fours[t][i] = X[tokens_at[t] + own + i];
+      fours[t] = Placed(fours[t]);
+    }
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+      const vec4 values = M(AnyValues)(rows_at[r], cols, col, lane);
+      const float scale = M(AnyScale)(rows_at[r], cols, col, lane);
+      [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+        sums[r * TOKENS + t] = AddStep(values, scale, fours[t], sums[r * TOKENS + t]);
+      }
+    }
+  }
+  [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) sums[i] = LaneSum(sums[i]);
+}
+#undef DOTS
+#undef ROWS
+#undef TOKENS

@@ -1,0 +1,36 @@
+// What a workgroup of the compute shaders takes. The numbers are those of the shaders, which say
+// what they do with them; the grids of the launches stay within what every device takes.
+#ifndef ASSAY_KERNELS_VULKAN_GRIDS_H_
+#define ASSAY_KERNELS_VULKAN_GRIDS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace assay::kernels {
+
+// Workgroups in each direction of a grid, on every device.
+inline constexpr uint32_t kSpirvMaxGrid = 65535;
+
+// Matrix products: eight groups of lanes, each with 2 rows, or 4. With many rows 4 still fill a
+// large device, and share what they load of x; several tokens share the loads of the rows as well.
+inline constexpr uint32_t kSpirvManyRows = 16384;
+constexpr uint32_t SpirvTokensPerGroup(uint32_t tokens) { return tokens == 1 ? 1 : 4; }
+constexpr uint32_t SpirvRowsPerGroup(uint32_t rows, uint32_t tokens) {
+  return tokens > 1 || rows >= kSpirvManyRows ? 32 : 16;
+}
+// By expert, and of the fused products: 2 rows a group of lanes.
+inline constexpr uint32_t kSpirvExpertRowsPerGroup = 16;
+
+inline constexpr uint32_t kSpirvHeadsPerGroup = 4;
+
+// Of a router's row.
+inline constexpr uint32_t kSpirvMaxExperts = 1024;
+
+constexpr uint32_t SpirvElementsPerGroup(uint32_t count) {
+  constexpr uint32_t kFew = 1024;
+  return std::max(kFew, (count / kSpirvMaxGrid + 1 + 255) / 256 * 256);
+}
+
+}  // namespace assay::kernels
+
+#endif  // ASSAY_KERNELS_VULKAN_GRIDS_H_

@@ -1,0 +1,94 @@
+// One matrix of weights: the buffer at binding MATRIX_BINDING as words of each size, and the values
+// that a lane takes of a row. Included once for each matrix; M(name) makes the names of one.
+layout(std430, set = 0, binding = MATRIX_BINDING) readonly buffer M(Words) { uint M(w32)[]; };
+layout(std430, set = 0, binding = MATRIX_BINDING) readonly buffer M(Pairs) { uvec2 M(w64)[]; };
+layout(std430, set = 0, binding = MATRIX_BINDING) readonly buffer M(Quads) { uvec4 M(w128)[]; };
+
+#define WORDS M(w32)
+#define WORD_NAME M(Word)
+#define HALF_NAME M(Half)
+#include "kernels/vulkan/words.glsl"
+
+struct M(Chunk) {
+#if defined(TYPE_Q8_0)
+  uvec4 quants;
+  uvec2 scales;
+#elif defined(TYPE_Q4_0)
+  uvec4 quants;
+  uvec4 scales;
+#elif defined(TYPE_F32)
+  uvec4 words[CHUNK_STEPS];
+#else
+  uvec2 words[CHUNK_STEPS];
+#endif
+};
+
+M(Chunk) M(LoadChunk)(uint row_at, uint cols, uint col, uint lane) {
+  M(Chunk) c;
+#if defined(TYPE_Q8_0)
+  c.quants = M(w128)[(row_at + col) / 16u + lane];
+  c.scales = M(w64)[(row_at + cols + col / 16u) / 8u + lane / 8u];
+#elif defined(TYPE_Q4_0)
+  c.quants = M(w128)[(row_at + col / 2u) / 16u + lane];
+  c.scales = M(w128)[(row_at + cols / 2u + col / 16u) / 16u + lane / 8u];
+#elif defined(TYPE_F32)
+  [[unroll]] for (uint s = 0u; s < CHUNK_STEPS; ++s) {
+    c.words[s] = M(w128)[(row_at + col * 4u) / 16u + s * 32u + lane];
+  }
+#else
+  [[unroll]] for (uint s = 0u; s < CHUNK_STEPS; ++s) {
+    c.words[s] = M(w64)[(row_at + col * 2u) / 8u + s * 32u + lane];
+  }
+#endif
+  return c;
+}
+
+vec4 M(ChunkValues)(M(Chunk) c, uint s) {
+#if defined(TYPE_Q8_0)
+  return Values(c.quants[s]);
+#elif defined(TYPE_Q4_0)
+  return Values((s & 1u) == 0u ? c.quants[s / 2u] : c.quants[s / 2u] >> 16);
+#else
+  return Floats(c.words[s]);
+#endif
+}
+float M(ChunkScale)(M(Chunk) c, uint s) {
+#ifdef QUANTISED
+  const vec2 pair = unpackHalf2x16(c.scales[s / 2u]);
+  return (s & 1u) == 0u ? pair.x : pair.y;
+#else
+  return 1.0;
+#endif
+}
+
+// The four values of a lane from column `col` on, at any alignment; zeros behind the last column.
+vec4 M(AnyValues)(uint row_at, uint cols, uint step_col, uint lane) {
+#if defined(TYPE_Q8_0)
+  return Values(M(Word)(row_at + QuantAt(cols, step_col, lane)));
+#elif defined(TYPE_Q4_0)
+  return Values(M(Half)(row_at + QuantAt(cols, step_col, lane)));
+#else
+  vec4 values = vec4(0.0);
+  const uint col = step_col + 4u * lane;
+  const uint count = min(4u, cols - col);
+  for (uint i = 0u; i < count; ++i) {
+#if defined(TYPE_F32)
+    values[i] = uintBitsToFloat(M(Word)(row_at + (col + i) * 4u));
+#elif defined(TYPE_BF16)
+    values[i] = uintBitsToFloat(M(Half)(row_at + (col + i) * 2u) << 16);
+#else
+    values[i] = unpackHalf2x16(M(Half)(row_at + (col + i) * 2u)).x;
+#endif
+  }
+  return values;
+#endif
+}
+float M(AnyScale)(uint row_at, uint cols, uint step_col, uint lane) {
+#ifdef QUANTISED
+  return unpackHalf2x16(M(Half)(row_at + ScaleAt(cols, step_col, lane))).x;
+#else
+  return 1.0;
+#endif
+}
+
+#undef MATRIX_BINDING
