@@ -42,6 +42,7 @@ Status LogicalDevice::Make(const Instance& instance) {
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   features.features.shaderInt16 = flag(physical_.int16);
   features.features.shaderInt64 = flag(physical_.int64);
+  features.features.shaderFloat64 = flag(physical_.float64);
   VkPhysicalDeviceVulkan11Features features11 = {};
   features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
   features11.storageBuffer16BitAccess = flag(uses(OptionalPath::kStorage16));

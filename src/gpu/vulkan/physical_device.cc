@@ -161,6 +161,7 @@ class Query {
     api_.vkGetPhysicalDeviceFeatures2(handle_, &a_.features);
     device_.int16 = a_.features.features.shaderInt16 == VK_TRUE;
     device_.int64 = a_.features.features.shaderInt64 == VK_TRUE;
+    device_.float64 = a_.features.features.shaderFloat64 == VK_TRUE;
     device_.memory_model = a_.features12.vulkanMemoryModel == VK_TRUE;
     Set(OptionalPath::kPushDescriptors, HasPush());
     Set(OptionalPath::kTimelineSemaphores, a_.features12.timelineSemaphore == VK_TRUE);

@@ -33,6 +33,7 @@ struct PhysicalDevice {
   bool choose_subgroup_size = false;  // Compute shaders may ask for a size.
   bool int16 = false;
   bool int64 = false;
+  bool float64 = false;
   bool memory_model = false;
   uint32_t queue_family = 0;
   OptionalPaths paths;   // Those that the driver has.

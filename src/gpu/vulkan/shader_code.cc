@@ -37,6 +37,7 @@ constexpr std::array kNeeds = {
     Need{0, "Matrix", Always},
     Need{1, "Shader", Always},
     Need{9, "Float16", Uses<OptionalPath::kFloat16>},
+    Need{10, "Float64", [](const PhysicalDevice& device) { return device.float64; }},
     Need{11, "Int64", [](const PhysicalDevice& device) { return device.int64; }},
     Need{22, "Int16", [](const PhysicalDevice& device) { return device.int16; }},
     Need{39, "Int8", Uses<OptionalPath::kInt8>},
