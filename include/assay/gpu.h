@@ -277,6 +277,9 @@ struct DeviceInfo {
   uint32_t max_shared_bytes = 0;  // Dynamic shared memory of one dispatch.
   bool host_visible = false;      // Map works without a copy.
   bool interleaves = false;       // Can run ScheduleKind::kInterleaved.
+  uint32_t subgroup_size = 0;     // That a shader gets; 0: it has none.
+  // Optional paths of the backend that are in use, by name.
+  std::vector<std::string> features;
 };
 
 struct DeviceOptions {
@@ -353,7 +356,7 @@ class Device final {
 
 // Of the vulkan backend; docs/vulkan.md has the words.
 struct VulkanOptions {
-  // A number or a part of a name; empty: a GPU where there is one.
+  // A number of ListDevices (gpu_devices.h) or a part of a name; empty: a GPU where there is one.
   std::string device;
   // Compiles each kernel's GLSL when it is first used, in place of the embedded SPIR-V.
   bool kernels_from_source = false;

@@ -4,6 +4,7 @@
 #include "cli/check_command.h"
 #include "cli/compare_command.h"
 #include "cli/counts_command.h"
+#include "cli/devices_command.h"
 #include "cli/export_command.h"
 #include "cli/gguf_command.h"
 #include "cli/mutate_command.h"
@@ -34,6 +35,7 @@ std::span<const CommandEntry> Commands() {
       {"seal", &MakeSealCommand},
       {"scan", &MakeScanCommand},
       {"gguf", &MakeGgufCommand},
+      {"devices", &MakeDevicesCommand},
       {"bench", &MakeBenchCommand},
   };
   // clang-format on

@@ -63,6 +63,27 @@ std::vector<Flag> EngineFlags::Flags() {
        .help = "The device to run on; null computes nothing and only shows what encoding does and "
                "costs.",
        .group = group},
+      {.names = "--device",
+       .value = TextValue{&device},
+       .placeholder = "NAME|N",
+       .help = "Of the backend vulkan: a number that assay devices lists, or a part of a name. "
+               "Without it a GPU where there is one.",
+       .given = &device_given,
+       .show_default = false,
+       .group = group},
+      {.names = "--kernels",
+       .value = ChoiceValue{&kernels, {"spirv", "source"}},
+       .placeholder = "FORM",
+       .help = "Of the backend vulkan: the SPIR-V that was compiled with the program, or its GLSL, "
+               "compiled at first use. The results are the same bits.",
+       .group = group},
+      {.names = "--vulkan-disable",
+       .value = TextValue{&vulkan_disable},
+       .placeholder = "PATH,...",
+       .help = "Optional paths that the backend vulkan does not take, by the names that assay "
+               "devices lists. A kernel that needs one of them is refused.",
+       .show_default = false,
+       .group = group},
       {.names = "--mmap",
        .value = SwitchValue{&mmap},
        .help = "Uses the mapped file as weights instead of reading it into memory of the program's "
@@ -109,8 +130,17 @@ Flag EngineFlags::DropBarrierFlag() {
 
 Status EngineFlags::Check() const {
   const Result<gpu::Schedule> parsed = gpu::ParseSchedule(schedule);
-  if (parsed) return {};
-  return Fail(ErrorCode::kInvalidArgument, "--schedule", parsed.error().message());
+  if (!parsed) return Fail(ErrorCode::kInvalidArgument, "--schedule", parsed.error().message());
+  if (backend == "vulkan") return {};
+  const bool of_vulkan = device_given || kernels != "spirv" || !vulkan_disable.empty();
+  if (!of_vulkan) return {};
+  const std::string_view flag = device_given         ? "--device"
+                                : kernels != "spirv" ? "--kernels source"
+                                                     : "--vulkan-disable";
+  return Fail(ErrorCode::kInvalidArgument, std::string(flag),
+              fmt::format("{} is of the backend vulkan, and the backend is {}; add --backend "
+                          "vulkan.",
+                          flag, backend));
 }
 
 llm::LoadOptions EngineFlags::load_options() const {
@@ -192,6 +222,13 @@ Result<std::unique_ptr<gpu::Backend>> MakeBackend(const EngineFlags& flags, int6
   gpu::BackendOptions options;
   options.threads = static_cast<int>(threads);
   ASSAY_ASSIGN_OR_RETURN(options.schedule, gpu::ParseSchedule(flags.schedule));
+  options.vulkan.device = flags.device;
+  options.vulkan.kernels_from_source = flags.kernels == "source";
+  for (std::string_view rest = flags.vulkan_disable; !rest.empty();) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    options.vulkan.disabled.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
   return gpu::MakeBackend(flags.backend, options);
 }
 

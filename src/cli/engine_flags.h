@@ -27,13 +27,17 @@ struct EngineFlags {
   std::string barriers = "manual";
   std::string graph = "on";
   std::string backend = "cpu";
+  std::string device;
+  bool device_given = false;
+  std::string kernels = "spirv";
+  std::string vulkan_disable;
   std::string schedule = "recorded";
   int64_t drop_barrier = 0;
   bool mmap = false;
   bool checked = false;
 
-  // -m, --loaders, -c, --kv, --barriers, --graph, --backend, --mmap and --checked, which write into
-  // this object.
+  // -m, --loaders, -c, --kv, --barriers, --graph, --backend and what goes with it, --mmap and
+  // --checked, which write into this object.
   std::vector<Flag> Flags();
   // -t, apart because bench takes a list.
   Flag ThreadsFlag();

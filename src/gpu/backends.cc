@@ -1,10 +1,14 @@
 // The table of backends. A new backend adds one row.
+#include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "assay/gpu.h"
+#include "assay/gpu_devices.h"
 
 #include "gpu/backend.h"
 #include "gpu/cpu/cpu_backend.h"
@@ -23,16 +27,51 @@ namespace {
 struct BackendRow {
   std::string_view name;
   Result<std::unique_ptr<Backend>> (*make)(const BackendOptions& options);
+  Result<std::vector<DeviceListing>> (*list)();
 };
 
+// The listing of a backend that always has one device.
+std::vector<DeviceListing> ListOnly(const Backend& backend, std::string_view type,
+                                    uint64_t memory_bytes) {
+  DeviceListing listing;
+  listing.info = backend.info();
+  listing.type = type;
+  listing.memory_bytes = memory_bytes;
+  return {std::move(listing)};
+}
+
+Result<std::vector<DeviceListing>> ListCpu() {
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, MakeCpuBackend({}));
+  const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+  const auto page_bytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
+  return ListOnly(*backend, "cpu", pages * page_bytes);
+}
+
+Result<std::vector<DeviceListing>> ListNull() { return ListOnly(*MakeNullBackend(), "none", 0); }
+
+Result<std::unique_ptr<Backend>> MakeVulkan(const BackendOptions& options) {
+  return MakeVulkanBackend(options);
+}
+
 constexpr std::array kBackends = {
-    BackendRow{"cpu", [](const BackendOptions& options) { return MakeCpuBackend(options); }},
-    BackendRow{"vulkan", [](const BackendOptions& options) { return MakeVulkanBackend(options); }},
-    BackendRow{"null",
-               [](const BackendOptions&) -> Result<std::unique_ptr<Backend>> {
-                 return MakeNullBackend();
-               }},
+    BackendRow{"cpu", MakeCpuBackend, ListCpu},
+    BackendRow{"vulkan", MakeVulkan, ListVulkanDevices},
+    BackendRow{
+        "null",
+        [](const BackendOptions&) -> Result<std::unique_ptr<Backend>> { return MakeNullBackend(); },
+        ListNull},
 };
+
+Result<const BackendRow*> FindBackend(std::string_view name) {
+  std::string known;
+  for (const BackendRow& row : kBackends) {
+    if (row.name == name) return &row;
+    if (!known.empty()) known += ", ";
+    known += row.name;
+  }
+  return Fail(ErrorCode::kNotFound, std::string(name),
+              fmt::format("No backend is called \"{}\"; the known ones are: {}.", name, known));
+}
 
 }  // namespace
 
@@ -43,17 +82,14 @@ std::vector<std::string> BackendNames() {
 }
 
 Result<std::unique_ptr<Backend>> MakeBackend(std::string_view name, const BackendOptions& options) {
-  std::string known;
-  for (const BackendRow& row : kBackends) {
-    if (row.name == name) {
-      ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, row.make(options));
-      return MakeScheduledBackend(std::move(backend), options.schedule);
-    }
-    if (!known.empty()) known += ", ";
-    known += row.name;
-  }
-  return Fail(ErrorCode::kNotFound, std::string(name),
-              fmt::format("No backend is called \"{}\"; the known ones are: {}.", name, known));
+  ASSAY_ASSIGN_OR_RETURN(const BackendRow* const row, FindBackend(name));
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend, row->make(options));
+  return MakeScheduledBackend(std::move(backend), options.schedule);
+}
+
+Result<std::vector<DeviceListing>> ListDevices(std::string_view backend) {
+  ASSAY_ASSIGN_OR_RETURN(const BackendRow* const row, FindBackend(backend));
+  return row->list();
 }
 
 }  // namespace assay::gpu

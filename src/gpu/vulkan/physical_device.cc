@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "gpu/vulkan/spirv_kernel.h"
+
 namespace assay::gpu::vulkan {
 namespace {
 
@@ -222,6 +224,25 @@ std::string NameAll(const std::vector<PhysicalDevice>& devices) {
 }
 
 }  // namespace
+
+DeviceInfo MakeInfo(const PhysicalDevice& device) {
+  DeviceInfo info;
+  info.backend = "vulkan";
+  info.name =
+      device.driver.empty() ? device.name : fmt::format("{} ({})", device.name, device.driver);
+  info.code_format = kSpirvCodeFormat;
+  info.max_buffer_bytes = device.max_allocation_bytes;
+  info.max_binding_bytes = device.limits.maxStorageBufferRange;
+  info.max_constant_bytes = device.limits.maxPushConstantsSize;
+  // Shaders declare the shared memory that they use.
+  info.max_shared_bytes = 0;
+  info.host_visible = Has(device.paths, OptionalPath::kUnifiedMemory);
+  info.subgroup_size = device.subgroup_size;
+  for (size_t i = 0; i < device.paths.size(); ++i) {
+    if (device.paths.test(i)) info.features.emplace_back(PathName(static_cast<OptionalPath>(i)));
+  }
+  return info;
+}
 
 std::string_view TypeName(VkPhysicalDeviceType type) {
   switch (type) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assay/base.h"
+#include "assay/gpu.h"
 
 #include "gpu/vulkan/api.h"
 #include "gpu/vulkan/instance.h"
@@ -39,6 +40,9 @@ struct PhysicalDevice {
   OptionalPaths paths;   // Those that the driver has.
   std::string unusable;  // Why the backend cannot run on it; empty when it can.
 };
+
+// What a backend on `device` says of itself; `paths` are those in use.
+DeviceInfo MakeInfo(const PhysicalDevice& device);
 
 // "discrete", "integrated", "virtual", "cpu" or "other".
 std::string_view TypeName(VkPhysicalDeviceType type);

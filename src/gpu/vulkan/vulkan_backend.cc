@@ -13,7 +13,6 @@
 #include "gpu/vulkan/optional_path.h"
 #include "gpu/vulkan/physical_device.h"
 #include "gpu/vulkan/queue.h"
-#include "gpu/vulkan/spirv_kernel.h"
 #include "gpu/vulkan/submit_queue.h"
 
 namespace assay::gpu {
@@ -30,20 +29,7 @@ class VulkanBackend final : public Backend {
         buffers_(device_.get(), queue_.get()),
         from_source_(from_source) {}
 
-  DeviceInfo info() const override {
-    const PhysicalDevice& physical = device_->physical();
-    DeviceInfo info;
-    info.backend = "vulkan";
-    info.name = fmt::format("{} ({})", physical.name, physical.driver);
-    info.code_format = kSpirvCodeFormat;
-    info.max_buffer_bytes = physical.max_allocation_bytes;
-    info.max_binding_bytes = physical.limits.maxStorageBufferRange;
-    info.max_constant_bytes = physical.limits.maxPushConstantsSize;
-    // Shaders declare the shared memory that they use.
-    info.max_shared_bytes = 0;
-    info.host_visible = device_->uses(OptionalPath::kUnifiedMemory);
-    return info;
-  }
+  DeviceInfo info() const override { return MakeInfo(device_->physical()); }
 
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {
     return buffers_.Make(desc);

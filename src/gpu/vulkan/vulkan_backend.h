@@ -3,9 +3,11 @@
 #define ASSAY_GPU_VULKAN_VULKAN_BACKEND_H_
 
 #include <memory>
+#include <vector>
 
 #include "assay/base.h"
 #include "assay/gpu.h"
+#include "assay/gpu_devices.h"
 
 #include "gpu/backend.h"
 #include "gpu/vulkan/hooks.h"
@@ -16,6 +18,9 @@ namespace assay::gpu {
 // device that is not there; kInvalidArgument for an unknown optional path.
 Result<std::unique_ptr<Backend>> MakeVulkanBackend(const BackendOptions& options,
                                                    const vulkan::Hooks& hooks = {});
+
+// By number. Error kDevice without a loader, driver or device.
+Result<std::vector<DeviceListing>> ListVulkanDevices();
 
 }  // namespace assay::gpu
 

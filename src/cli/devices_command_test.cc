@@ -1,0 +1,80 @@
+#include "cli/devices_command.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "assay/gpu.h"
+
+#include "cli/commands.h"
+#include "cli/runner.h"
+
+namespace assay::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DevicesCommandTest : public ::testing::Test {
+ protected:
+  int Run(std::vector<std::string> words) {
+    out_ = std::make_unique<StringOutput>();
+    err_ = std::make_unique<StringOutput>();
+    return RunProgram(words, Commands(),
+                      {.out = out_.get(), .err = err_.get(), .stop_signal = nullptr});
+  }
+  const std::string& out() const { return out_->text(); }
+  const std::string& err() const { return err_->text(); }
+
+ private:
+  std::unique_ptr<StringOutput> out_;
+  std::unique_ptr<StringOutput> err_;
+};
+
+TEST_F(DevicesCommandTest, EveryBackendIsListedWithItsLimits) {
+  ASSERT_EQ(Run({"devices", "--json"}), 0) << err();
+  const nlohmann::json listing = nlohmann::json::parse(out());
+  std::vector<std::string> backends;
+  for (const nlohmann::json& device : listing["devices"]) {
+    if (backends.empty() || backends.back() != device["backend"]) {
+      backends.push_back(device["backend"]);
+      EXPECT_EQ(device["number"], 0);
+    }
+    EXPECT_GT(device["max_buffer_bytes"], 0U) << device;
+    EXPECT_GT(device["max_binding_bytes"], 0U) << device;
+    EXPECT_EQ(device["code_format"], device["backend"] == "vulkan" ? "spirv" : "cpu");
+  }
+  for (const nlohmann::json& missing : listing["missing"]) backends.push_back(missing["backend"]);
+  EXPECT_THAT(backends, ::testing::UnorderedElementsAreArray(gpu::BackendNames()));
+}
+
+TEST_F(DevicesCommandTest, TheTextShowsWhatTheOtherCommandsTake) {
+  ASSERT_EQ(Run({"devices"}), 0) << err();
+  EXPECT_THAT(out(), HasSubstr("cpu 0: cpu ("));
+  EXPECT_THAT(out(), HasSubstr("null 0: null (runs nothing)\n"));
+  EXPECT_THAT(out(), HasSubstr("vulkan"));
+}
+
+TEST_F(DevicesCommandTest, AnArgumentTooManyIsAUsageError) {
+  EXPECT_EQ(Run({"devices", "all"}), 64);
+}
+
+TEST_F(DevicesCommandTest, FlagsOfTheVulkanBackendAreRefusedWithAnother) {
+  EXPECT_EQ(Run({"run", "-p", "a", "--device", "0"}), 64);
+  EXPECT_THAT(err(), HasSubstr("--device is of the backend vulkan, and the backend is cpu"));
+  EXPECT_EQ(Run({"run", "-p", "a", "--kernels", "source"}), 64);
+  EXPECT_THAT(err(), HasSubstr("--kernels source is of the backend vulkan"));
+  EXPECT_EQ(Run({"bench", "--vulkan-disable", "float16"}), 64);
+  EXPECT_THAT(err(), HasSubstr("--vulkan-disable is of the backend vulkan"));
+}
+
+TEST_F(DevicesCommandTest, AnUnknownDeviceOrPathIsNamedWithWhatThereIs) {
+  EXPECT_EQ(Run({"run", "-p", "a", "--backend", "vulkan", "--vulkan-disable", "float17"}), 2);
+  EXPECT_THAT(err(), HasSubstr("\"float17\"; the known ones are: push-descriptors"));
+}
+
+}  // namespace
+}  // namespace assay::cli
