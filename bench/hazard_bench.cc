@@ -193,7 +193,7 @@ void CheckText(benchmark::State& state) {
                             .args = dispatch->args,
                             .bindings = bindings});
       }
-      (*writer)->Commit(std::move(commands));
+      (*writer)->Commit(*commands);
       (*writer)->Wait();
     }
     const Status closed = (*writer)->Close();

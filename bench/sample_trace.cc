@@ -87,7 +87,7 @@ class Program {
       Dispatch(commands.get(), token, layer, op, changed ? 1 : 0);
       if (op % 2 == 1) commands->Barrier();
     }
-    writer_.Commit(std::move(commands));
+    writer_.Commit(*commands);
     writer_.Wait();
   }
 

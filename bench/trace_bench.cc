@@ -61,7 +61,7 @@ class DecodeProgram {
                           .bindings = std::span(bindings).first(op % 3 == 0 ? 4 : 3)});
       if (op % 2 == 1) commands->Barrier();
     }
-    writer_->Commit(std::move(commands));
+    writer_->Commit(*commands);
     writer_->Wait();
   }
 

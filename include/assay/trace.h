@@ -260,12 +260,28 @@ class TraceWriter final {
   // it; pipelines of the same content are one, whoever made them first.
   void KernelMade(uint64_t key, const KernelRecord& record);
 
-  // The events of one command buffer, gathered apart and written together at Commit.
+  // The events of one command buffer, gathered apart and written together at Commit. One thread.
+  // Steps that say nearly the same, as those of a decode do, say it again: Repeat keeps the events
+  // of the last commit, and only those that differ are replaced.
   class CommandBuffer {
    public:
     ~CommandBuffer();
     void Dispatch(const DispatchRecord& record);
     void Barrier();
+
+    // Begins again after a commit, with no events.
+    void Restart();
+    // The same with the events of the last commit where it returns true; false where they cannot be
+    // kept, since nothing was committed or a key may stand for something else now.
+    bool Repeat();
+    // Event `index` of those kept, counted from 0, which is a dispatch, becomes `record`, which has
+    // as many bindings and constant bytes.
+    void Replace(size_t index, const DispatchRecord& record);
+    // Faster, where only the constant bytes from `first` on differ, or the range of one binding;
+    // the latter is false, with nothing done, when the new range takes another number of
+    // characters.
+    void ReplaceArgs(size_t index, size_t first, std::span<const std::byte> bytes);
+    bool ReplaceRange(size_t index, size_t binding, ByteRange range);
 
    private:
     friend class TraceWriter;
@@ -274,9 +290,10 @@ class TraceWriter final {
     std::unique_ptr<State> state_;
   };
   std::unique_ptr<CommandBuffer> BeginCommandBuffer();
-  // Writes begin, the events and commit. A command buffer that is destroyed without it leaves no
-  // line.
-  void Commit(std::unique_ptr<CommandBuffer> command_buffer);
+  // Writes begin, the events and commit. Afterwards Restart or
+  // Repeat begins again. A command buffer that is
+  // destroyed without it leaves no line.
+  void Commit(CommandBuffer& command_buffer);
   void Wait();
 
   // Writes the refusals and the end line, and moves the file to its name. Further calls are

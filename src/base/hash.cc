@@ -1,7 +1,11 @@
 #include "base/hash.h"
 
 #include <fmt/format.h>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>  // The same functions with the widest vectors of the processor.
+#else
 #include <xxhash.h>
+#endif
 
 namespace assay {
 

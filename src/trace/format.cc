@@ -77,6 +77,17 @@ struct Formatter {
 
 }  // namespace
 
+ptrdiff_t TextBuffer::Replace(size_t at, size_t bytes, std::string_view text) {
+  if (text.size() != bytes) {
+    if (text.size() > bytes) Reserve(text.size() - bytes);
+    char* const behind = At(at + bytes);
+    std::memmove(At(at + text.size()), behind, size_ - at - bytes);
+    size_ = size_ + text.size() - bytes;
+  }
+  std::memcpy(At(at), text.data(), text.size());
+  return static_cast<ptrdiff_t>(text.size()) - static_cast<ptrdiff_t>(bytes);
+}
+
 void TextBuffer::Grow(size_t bytes) {
   capacity_ = std::max({size_ + bytes, 2 * capacity_, size_t{4096}});
   auto larger = std::make_unique_for_overwrite<char[]>(capacity_);

@@ -39,6 +39,10 @@ class TextBuffer {
     size_ += text.size();
   }
   void Clear() { size_ = 0; }
+  // The `bytes` from `at` on become `text`; returns by how many more bytes there are now.
+  ptrdiff_t Replace(size_t at, size_t bytes, std::string_view text);
+  // Where text()[at] stands, to write over it.
+  char* At(size_t at) { return data_.get() + at; }
   size_t size() const { return size_; }
   std::string_view text() const { return {data_.get(), size_}; }
 
@@ -150,13 +154,15 @@ inline char* PutBufferName(char* p, BufferId buffer) {
   return p;
 }
 
+inline constexpr char kRangeEnd = ')';
+
 // `[begin,end)`; at most 43 characters.
 inline char* PutRange(char* p, ByteRange range) {
   *p++ = '[';
   p = PutDecimal(p, range.begin);
   *p++ = ',';
   p = PutDecimal(p, range.end);
-  *p++ = ')';
+  *p++ = kRangeEnd;
   return p;
 }
 

@@ -1,6 +1,7 @@
 // Properties over generated traces and loads.
 #include <numeric>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -178,40 +179,88 @@ void ChangeOneThing(DispatchEvent* dispatch) {
   if (field == 9) access->exact = !access->exact;
 }
 
+DispatchRecord RecordOf(const DispatchEvent& dispatch,
+                        std::vector<DispatchRecord::Binding>* bindings) {
+  bindings->clear();
+  for (const BufferAccess& access : dispatch.accesses) {
+    bindings->push_back({access.buffer.value(), access.range, access.access, access.exact});
+  }
+  return {.kernel_key = dispatch.kernel.value(),
+          .grid = dispatch.grid,
+          .shared_bytes = dispatch.shared_bytes,
+          .args = dispatch.args,
+          .bindings = *bindings};
+}
+
+// A step like `step`: says it to `commands` by replacing what differs, and makes `step` say it.
+void SayOneDifferently(TraceWriter::CommandBuffer* commands, size_t index,
+                       DispatchEvent* dispatch) {
+  std::vector<DispatchRecord::Binding> bindings;
+  const int way = *rc::gen::inRange(0, 3);
+  if (way == 0 && !dispatch->args.empty()) {
+    const auto first = *rc::gen::inRange<size_t>(0, dispatch->args.size());
+    dispatch->args[first] ^= std::byte{0xA5};
+    commands->ReplaceArgs(index, first, std::span(dispatch->args).subspan(first, 1));
+  } else if (way == 1 && !dispatch->accesses.empty()) {
+    const auto place = *rc::gen::inRange<size_t>(0, dispatch->accesses.size());
+    const auto begin = *rc::gen::inRange<uint64_t>(0, 200);
+    const ByteRange range{begin, begin + *rc::gen::inRange<uint64_t>(0, 2000)};
+    const size_t characters = fmt::format("{},{}", range.begin, range.end).size();
+    ByteRange& old = dispatch->accesses[place].range;
+    const bool fits = characters == fmt::format("{},{}", old.begin, old.end).size();
+    RC_ASSERT(commands->ReplaceRange(index, place, range) == fits);
+    if (fits) old = range;
+  } else {
+    const auto args = dispatch->args.size();
+    const auto accesses = dispatch->accesses.size();
+    ChangeOneThing(dispatch);
+    dispatch->args.resize(args);
+    dispatch->accesses.resize(accesses);
+    commands->Replace(index, RecordOf(*dispatch, &bindings));
+  }
+}
+
 RC_GTEST_PROP(TracePropertyTest, T1_CommandBuffersLikeEarlierOnesAreWrittenAsTheyAre, ()) {
   const auto any = rc::gen::exec(AnySimilarDispatch);
   std::vector<DispatchEvent> step = *rc::gen::container<std::vector<DispatchEvent>>(any);
   std::string text;
   auto writer = TraceWriter::CreateInMemory(&text, {}).value();
+  std::vector<DispatchRecord::Binding> bindings;
   for (const uint64_t key : {0, 1}) {
     writer->BufferMade(key, {.size_bytes = 8});
     writer->KernelMade(key, {.name = key == 0 ? "zero" : "one", .digest = "0"});
   }
   // Both kernels get their numbers first.
-  const int steps = *rc::gen::inRange(1, 6);
   std::vector<DispatchEvent> expected = {{.kernel = KernelId(0)}, {.kernel = KernelId(1)}};
-  std::vector<DispatchEvent> encoded = expected;
-  for (int i = 0; i <= steps; ++i) {
-    auto commands = writer->BeginCommandBuffer();
-    for (const DispatchEvent& dispatch : encoded) {
-      std::vector<DispatchRecord::Binding> bindings;
-      for (const BufferAccess& access : dispatch.accesses) {
-        bindings.push_back({access.buffer.value(), access.range, access.access, access.exact});
-      }
-      commands->Dispatch({.kernel_key = dispatch.kernel.value(),
-                          .grid = dispatch.grid,
-                          .shared_bytes = dispatch.shared_bytes,
-                          .args = dispatch.args,
-                          .bindings = bindings});
-    }
-    writer->Commit(std::move(commands));
-    // The next step is like this one, but for some of its dispatches.
-    for (DispatchEvent& dispatch : step) {
-      if (*rc::gen::arbitrary<bool>()) ChangeOneThing(&dispatch);
-    }
-    encoded = step;
-    if (i < steps) expected.insert(expected.end(), encoded.begin(), encoded.end());
+  {
+    const auto commands = writer->BeginCommandBuffer();
+    for (const DispatchEvent& dispatch : expected)
+      commands->Dispatch(RecordOf(dispatch, &bindings));
+    writer->Commit(*commands);
   }
+  const auto commands = writer->BeginCommandBuffer();
+  RC_ASSERT(!commands->Repeat());  // Nothing was committed.
+  for (size_t i = 0; i < step.size(); ++i) {
+    if (i % 3 == 1) commands->Barrier();
+    commands->Dispatch(RecordOf(step[i], &bindings));
+  }
+  writer->Commit(*commands);
+  expected.insert(expected.end(), step.begin(), step.end());
+  const int steps = *rc::gen::inRange(0, 6);
+  for (int i = 0; i < steps; ++i) {
+    RC_ASSERT(commands->Repeat());
+    size_t index = 0;
+    for (size_t k = 0; k < step.size(); ++k) {
+      if (k % 3 == 1) ++index;  // The barrier.
+      if (*rc::gen::arbitrary<bool>()) SayOneDifferently(commands.get(), index, &step[k]);
+      ++index;
+    }
+    writer->Commit(*commands);
+    expected.insert(expected.end(), step.begin(), step.end());
+  }
+  // A key may stand for something else now.
+  writer->KernelMade(2, {.name = "two", .digest = "0"});
+  RC_ASSERT(!commands->Repeat());
   RC_ASSERT(writer->Close().has_value());
   std::vector<DispatchEvent> found;
   const auto events = assay::testing::ReadAll(text);

@@ -90,20 +90,31 @@ std::unique_ptr<TraceWriter::CommandBuffer> TraceWriter::BeginCommandBuffer() {
   state->commands = state_->core->Begin();
   return std::unique_ptr<CommandBuffer>(new CommandBuffer(std::move(state)));
 }
-void TraceWriter::Commit(std::unique_ptr<CommandBuffer> command_buffer) {
-  state_->core->Commit(std::move(command_buffer->state_->commands));
+void TraceWriter::Commit(CommandBuffer& command_buffer) {
+  state_->core->Commit(command_buffer.state_->commands.get());
 }
 void TraceWriter::Wait() { state_->core->Wait(); }
 Status TraceWriter::Close() { return state_->core->Close(); }
 
 TraceWriter::CommandBuffer::CommandBuffer(std::unique_ptr<State> state)
     : state_(std::move(state)) {}
-TraceWriter::CommandBuffer::~CommandBuffer() {
-  if (state_->commands != nullptr) state_->core->Recycle(std::move(state_->commands));
-}
+TraceWriter::CommandBuffer::~CommandBuffer() { state_->core->Recycle(std::move(state_->commands)); }
 void TraceWriter::CommandBuffer::Dispatch(const DispatchRecord& record) {
   state_->core->Dispatch(state_->commands.get(), record);
 }
 void TraceWriter::CommandBuffer::Barrier() { state_->core->Barrier(state_->commands.get()); }
+
+void TraceWriter::CommandBuffer::Restart() { state_->core->Clear(state_->commands.get()); }
+bool TraceWriter::CommandBuffer::Repeat() { return state_->core->Repeat(state_->commands.get()); }
+void TraceWriter::CommandBuffer::Replace(size_t index, const DispatchRecord& record) {
+  state_->core->Replace(state_->commands.get(), index, record);
+}
+void TraceWriter::CommandBuffer::ReplaceArgs(size_t index, size_t first,
+                                             std::span<const std::byte> bytes) {
+  state_->core->ReplaceArgs(state_->commands.get(), index, first, bytes);
+}
+bool TraceWriter::CommandBuffer::ReplaceRange(size_t index, size_t binding, ByteRange range) {
+  return state_->core->ReplaceRange(state_->commands.get(), index, binding, range);
+}
 
 }  // namespace assay::trace

@@ -12,6 +12,8 @@ namespace {
 // More than a name and the words around it take.
 constexpr size_t kLineSlack = 128;
 
+constexpr std::string_view kCommit = "commit\n";
+
 Error InvalidArgument(std::string_view subject, std::string message) {
   return {ErrorCode::kInvalidArgument, std::string(subject), std::move(message)};
 }
@@ -246,13 +248,19 @@ std::unique_ptr<GatheredCommands> WriterCore::Begin() {
     }
   }
   if (commands == nullptr) commands = std::make_unique<GatheredCommands>();
+  Clear(commands.get());
+  return commands;
+}
+
+void WriterCore::Clear(GatheredCommands* commands) const {
   commands->text.Clear();
   commands->text.Append("begin\n");
+  commands->events.clear();
+  commands->ranges_at.clear();
   commands->holes.clear();
-  commands->lines = 1;
   commands->error.reset();
-  commands->memory.Rewind();
-  return commands;
+  commands->epoch = epoch_.load(std::memory_order_acquire);
+  commands->committed = false;
 }
 
 void NameCache::Set(uint64_t key, uint64_t epoch, std::string_view name) {
@@ -282,57 +290,56 @@ void NameCache::Insert(const Entry& entry) {
 }
 
 void WriterCore::Dispatch(GatheredCommands* commands, const DispatchRecord& record) {
+  GatheredCommands::Event event{
+      .begin = commands->text.size(), .args_at = 0, .first_range = commands->ranges_at.size()};
+  commands->ranges_at.resize(event.first_range + record.bindings.size());
   char* const start =
       commands->text.Reserve(DispatchBound(record.args.size(), record.bindings.size()));
-  const uint64_t epoch = epoch_.load(std::memory_order_acquire);
-  ++commands->lines;
-  const char* const end = commands->memory.Recall(start, record, epoch);
-  if (end != nullptr) [[likely]] {
-    commands->memory.Skip();
-    commands->text.CommitTo(end);
-    return;
-  }
-  FormatDispatch(commands, start, record, epoch);
+  commands->text.CommitTo(FormatDispatch(commands, &event, start, record));
+  commands->events.push_back(event);
 }
 
-void WriterCore::FormatDispatch(GatheredCommands* commands, char* start,
-                                const DispatchRecord& record, uint64_t epoch) {
+const char* WriterCore::FormatDispatch(GatheredCommands* commands, GatheredCommands::Event* event,
+                                       char* start, const DispatchRecord& record) {
+  const uint64_t epoch = epoch_.load(std::memory_order_acquire);
+  if (epoch != commands->epoch) commands->epoch = 0;
   const size_t holes = commands->holes.size();
   char* hex = start;
+  const auto place = [&](const char* p) { return event->begin + static_cast<size_t>(p - start); };
+  size_t* range_at = commands->ranges_at.data() + event->first_range;
   const char* const end = PutDispatchLine(
       start, record.grid, record.shared_bytes, record.args, record.bindings,
       [&](char* p) {
         char* const known = commands->kernels.Put(p, record.kernel_key, epoch);
         if (known != nullptr) [[likely]]
           return known;
-        return LookUpKernel(commands, p, record.kernel_key, epoch, start);
+        return LookUpKernel(commands, p, record.kernel_key, epoch, place(p));
       },
       [&](char* p, const DispatchRecord::Binding& binding) {
         if (binding.range.begin > binding.range.end) [[unlikely]] {
           commands->error = BackwardRange(binding.range);
         }
-        char* const known = commands->buffers.Put(p, binding.buffer_key, epoch);
-        if (known != nullptr) [[likely]]
-          return known;
-        return LookUpBuffer(commands, p, binding.buffer_key, epoch, start);
+        char* range = commands->buffers.Put(p, binding.buffer_key, epoch);
+        if (range == nullptr) [[unlikely]] {
+          range = LookUpBuffer(commands, p, binding.buffer_key, epoch, place(p));
+        }
+        *range_at++ = static_cast<size_t>(range - start);
+        return range;
       },
       &hex);
-  commands->text.CommitTo(end);
   const auto line_bytes = static_cast<size_t>(end - start);
   if (line_bytes + kLineSlack > kMaxLineBytes) [[unlikely]] {
     commands->error = InvalidArgument(
         "", fmt::format("The line of a dispatch ({} bytes) is longer than the limit ({}).",
                         line_bytes, kMaxLineBytes - kLineSlack));
   }
-  if (commands->holes.size() == holes && !commands->error) {
-    commands->memory.Remember(record, epoch, {start, line_bytes}, static_cast<size_t>(hex - start));
-  } else {
-    commands->memory.Forget();
-  }
+  if (commands->holes.size() != holes) commands->epoch = 0;
+  event->args_at = static_cast<size_t>(hex - start);
+  return end;
 }
 
 char* WriterCore::LookUpBuffer(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
-                               const char* start) {
+                               size_t text_at) {
   const std::lock_guard lock(mutex_);
   BufferNamer::SlotRef slot = names_.Find(key);
   if (slot == nullptr) {
@@ -342,14 +349,13 @@ char* WriterCore::LookUpBuffer(GatheredCommands* commands, char* p, uint64_t key
     commands->buffers.Set(key, epoch, {p, static_cast<size_t>(end - p)});
     return end;
   } else {
-    commands->holes.push_back(
-        {.at = commands->text.size() + static_cast<size_t>(p - start), .buffer = std::move(slot)});
+    commands->holes.push_back({.at = text_at, .buffer = std::move(slot)});
   }
   return p;
 }
 
 char* WriterCore::LookUpKernel(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
-                               const char* start) {
+                               size_t text_at) {
   const std::lock_guard lock(mutex_);
   const auto found = kernels_.find(key);
   if (found == kernels_.end()) {
@@ -359,34 +365,77 @@ char* WriterCore::LookUpKernel(GatheredCommands* commands, char* p, uint64_t key
     commands->kernels.Set(key, epoch, {p, static_cast<size_t>(end - p)});
     return end;
   } else {
-    commands->holes.push_back(
-        {.at = commands->text.size() + static_cast<size_t>(p - start), .kernel = found->second});
+    commands->holes.push_back({.at = text_at, .kernel = found->second});
   }
   return p;
 }
 
 void WriterCore::Barrier(GatheredCommands* commands) {
+  commands->events.push_back({commands->text.size(), 0, commands->ranges_at.size()});
   commands->text.Append("barrier\n");
-  ++commands->lines;
 }
 
-void WriterCore::Commit(std::unique_ptr<GatheredCommands> commands) {
-  commands->text.Append("commit\n");
-  ++commands->lines;
-  const std::lock_guard lock(mutex_);
-  if (Open()) {
-    const Place place = names_.Here();
-    if (commands->error) {
-      file_->Fail(*std::move(commands->error));
-    } else if (place.where == Place::Where::kSession && commands->holes.empty()) {
-      file_->Append(commands->text.text(), commands->lines);
-    } else {
-      Route(place, Item{.text = std::string(commands->text.text()),
-                        .holes = std::move(commands->holes),
-                        .lines = commands->lines});
-    }
+bool WriterCore::Repeat(GatheredCommands* commands) {
+  if (commands->committed && commands->epoch != 0 &&
+      commands->epoch == epoch_.load(std::memory_order_acquire)) {
+    return true;
   }
-  spare_commands_.push_back(std::move(commands));
+  Clear(commands);
+  return false;
+}
+
+void WriterCore::Replace(GatheredCommands* commands, size_t index, const DispatchRecord& record) {
+  GatheredCommands::Event& event = commands->events[index];
+  const size_t next = index + 1 < commands->events.size() ? commands->events[index + 1].begin
+                                                          : commands->text.size() - kCommit.size();
+  commands->line.Clear();
+  char* const start =
+      commands->line.Reserve(DispatchBound(record.args.size(), record.bindings.size()));
+  commands->line.CommitTo(FormatDispatch(commands, &event, start, record));
+  const std::string_view line = commands->line.text();
+  const ptrdiff_t longer = commands->text.Replace(event.begin, next - event.begin, line);
+  if (longer == 0) [[likely]]
+    return;
+  for (size_t i = index + 1; i < commands->events.size(); ++i) {
+    commands->events[i].begin += static_cast<size_t>(longer);
+  }
+}
+
+void WriterCore::ReplaceArgs(GatheredCommands* commands, size_t index, size_t first,
+                             std::span<const std::byte> bytes) {
+  const GatheredCommands::Event& event = commands->events[index];
+  PutHex(commands->text.At(event.begin + event.args_at + 2 * first), bytes);
+}
+
+bool WriterCore::ReplaceRange(GatheredCommands* commands, size_t index, size_t binding,
+                              ByteRange range) {
+  const GatheredCommands::Event& event = commands->events[index];
+  char* const at =
+      commands->text.At(event.begin + commands->ranges_at[event.first_range + binding]);
+  std::array<char, 48> text;
+  const auto length = static_cast<size_t>(PutRange(text.data(), range) - text.data());
+  // A range ends at its first bracket of this kind.
+  if (at[length - 1] != kRangeEnd || range.begin > range.end) return false;
+  std::memcpy(at, text.data(), length);
+  return true;
+}
+
+void WriterCore::Commit(GatheredCommands* commands) {
+  if (!commands->committed) commands->text.Append(kCommit);
+  commands->committed = true;
+  const uint64_t lines = commands->events.size() + 2;
+  const std::lock_guard lock(mutex_);
+  if (!Open()) return;
+  const Place place = names_.Here();
+  if (commands->error) {
+    file_->Fail(*commands->error);
+  } else if (place.where == Place::Where::kSession && commands->holes.empty()) {
+    file_->Append(commands->text.text(), lines);
+  } else {
+    Route(
+        place,
+        Item{.text = std::string(commands->text.text()), .holes = commands->holes, .lines = lines});
+  }
 }
 
 void WriterCore::Recycle(std::unique_ptr<GatheredCommands> commands) {

@@ -23,7 +23,6 @@
 
 #include "assay/trace.h"
 
-#include "trace/dispatch_memory.h"
 #include "trace/format.h"
 #include "trace/line_file.h"
 #include "trace/names.h"
@@ -90,16 +89,30 @@ class NameCache final {
   std::vector<Entry> entries_ = std::vector<Entry>(64);  // A power of two, at most half used.
 };
 
-// The lines of one command buffer from `begin` on, and what is needed to write them fast. Reused
-// for later command buffers with its memory and its caches.
+// The lines of one command buffer, from `begin` to `commit`, and what is needed to write them fast
+// and to change some of them.
 struct GatheredCommands {
+  // The line of a dispatch or of a barrier begins at text[begin]; the hex of its constant bytes, if
+  // there are any, at text[begin + args_at], and the range of its binding i at
+  // text[begin + ranges_at[first_range + i]].
+  struct Event {
+    size_t begin = 0;
+    size_t args_at = 0;
+    size_t first_range = 0;
+  };
+
   TextBuffer text;
+  std::vector<Event> events;
+  std::vector<size_t> ranges_at;
   std::vector<Hole> holes;
-  uint64_t lines = 0;
   std::optional<Error> error;
+  // While all names in the text were found in this epoch; 0 when they were not, or when a line has
+  // a hole.
+  uint64_t epoch = 0;
+  bool committed = false;  // The text ends in `commit`.
   NameCache buffers;
   NameCache kernels;
-  DispatchMemory memory;
+  TextBuffer line;  // Room for one.
 };
 
 // Thread-safe.
@@ -125,19 +138,26 @@ class WriterCore final : public LoadObserver {
   std::unique_ptr<GatheredCommands> Begin();
   void Dispatch(GatheredCommands* commands, const DispatchRecord& record);
   void Barrier(GatheredCommands* commands);
-  void Commit(std::unique_ptr<GatheredCommands> commands);
+  void Clear(GatheredCommands* commands) const;
+  bool Repeat(GatheredCommands* commands);
+  void Replace(GatheredCommands* commands, size_t index, const DispatchRecord& record);
+  void ReplaceArgs(GatheredCommands* commands, size_t index, size_t first,
+                   std::span<const std::byte> bytes);
+  bool ReplaceRange(GatheredCommands* commands, size_t index, size_t binding, ByteRange range);
+  void Commit(GatheredCommands* commands);
   void Recycle(std::unique_ptr<GatheredCommands> commands);
 
  private:
-  // Writes the line of a dispatch that is not like the one remembered.
-  void FormatDispatch(GatheredCommands* commands, char* start, const DispatchRecord& record,
-                      uint64_t epoch);
+  // Writes the line of `record`, which is `event`'s, at `start`, where it has room, and returns its
+  // end. Event and ranges_at learn where its parts stand.
+  const char* FormatDispatch(GatheredCommands* commands, GatheredCommands::Event* event,
+                             char* start, const DispatchRecord& record);
   // Writes the name of a key that is not cached, or leaves a hole for it, or sets the error of a
-  // key that stands for nothing. `start` is where the line, which follows commands->text, begins.
+  // key that stands for nothing. `text_at` is the place of `p` in commands->text.
   char* LookUpBuffer(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
-                     const char* start);
+                     size_t text_at);
   char* LookUpKernel(GatheredCommands* commands, char* p, uint64_t key, uint64_t epoch,
-                     const char* start);
+                     size_t text_at);
 
   // The rest is called with the mutex held.
   bool Open() const { return file_ != nullptr && file_->ok(); }

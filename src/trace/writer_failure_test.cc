@@ -65,7 +65,7 @@ Status WriteSmallTrace(TraceWriter* writer) {
     auto commands = writer->BeginCommandBuffer();
     const std::array<DispatchRecord::Binding, 1> bindings = {{{key, {0, 64}, Access::kRead}}};
     commands->Dispatch({.kernel_key = 1, .bindings = bindings});
-    writer->Commit(std::move(commands));
+    writer->Commit(*commands);
     writer->Wait();
   }
   return writer->Close();
@@ -240,7 +240,7 @@ TEST(WriterArgumentsTest, T12_AWrongCallIsReturnedByClose) {
   const auto dispatch = [](TraceWriter* writer, const DispatchRecord& record) {
     auto commands = writer->BeginCommandBuffer();
     commands->Dispatch(record);
-    writer->Commit(std::move(commands));
+    writer->Commit(*commands);
   };
   static constexpr DispatchRecord::Binding kUnknown{.buffer_key = 9, .range = {0, 1}};
   static constexpr DispatchRecord::Binding kBackward{.buffer_key = 1, .range = {2, 1}};
@@ -306,7 +306,7 @@ TEST(WriterArgumentsTest, T12_TheLongestLineWrittenIsRead) {
   auto commands = writer->BeginCommandBuffer();
   const std::vector<std::byte> args((kMaxLineBytes - 200) / 2);
   commands->Dispatch({.kernel_key = 1, .args = args});
-  writer->Commit(std::move(commands));
+  writer->Commit(*commands);
   ASSERT_TRUE(writer->Close());
   EXPECT_TRUE(assay::testing::ReadAll(text));
 }
@@ -322,7 +322,7 @@ TEST(WriterArgumentsTest, CallsAfterCloseAreIgnored) {
   writer->BufferFreed(7);
   writer->KernelMade(1, {});
   commands->Barrier();
-  writer->Commit(std::move(commands));
+  writer->Commit(*commands);
   writer->Wait();
   EXPECT_TRUE(InOrder(2, 2, writer->load_observer(), [](size_t) -> Status { return {}; }));
   EXPECT_TRUE(writer->Close());

@@ -35,7 +35,7 @@ class Recording {
   void Dispatch(uint64_t kernel, const std::vector<uint64_t>& keys) {
     auto commands = writer_->BeginCommandBuffer();
     Encode(commands.get(), kernel, keys);
-    writer_->Commit(std::move(commands));
+    writer_->Commit(*commands);
   }
   static void Encode(TraceWriter::CommandBuffer* commands, uint64_t kernel,
                      const std::vector<uint64_t>& keys) {
@@ -360,7 +360,7 @@ TEST(WriterLoadTest, ACommandBufferOpenAcrossALoadIsPutWhereItIsCommitted) {
   trace.observer()->OnLoadEnd(load);
   Recording::Encode(commands.get(), 1, {10});
   trace->Wait();
-  trace->Commit(std::move(commands));
+  trace->Commit(*commands);
   EXPECT_EQ(trace.Lines(),
             "buffer #0 size=10 kind=other\n"
             "wait\n"
@@ -381,7 +381,7 @@ TEST(WriterLoadTest, T1_KernelsAreNumberedByFirstUseAndKnownByContent) {
   for (const uint64_t key : {3, 2, 4, 3}) Recording::Encode(commands.get(), key, {});
   // Committed first, so its kernel is used first.
   trace.Dispatch(4, {});
-  trace->Commit(std::move(commands));
+  trace->Commit(*commands);
   // A key that is declared anew stands for the new pipeline.
   trace.Kernel(3, "third");
   trace.Dispatch(3, {});
@@ -426,7 +426,7 @@ TEST(WriterLoadTest, ACommandBufferThatIsNotCommittedLeavesNoLine) {
   auto commands = trace->BeginCommandBuffer();
   Recording::Encode(commands.get(), 1, {});
   commands.reset();
-  trace->Commit(trace->BeginCommandBuffer());
+  trace->Commit(*trace->BeginCommandBuffer());
   EXPECT_EQ(trace.Lines(), "begin\ncommit\n");
 }
 
@@ -460,7 +460,7 @@ TEST(WriterLoadTest, ManyBuffersAndCommandBuffersAtOnce) {
       }
     }
     expected += "commit\n";
-    trace->Commit(std::move(commands[t]));
+    trace->Commit(*commands[t]);
   }
   const std::string lines = trace.Lines();
   EXPECT_EQ(lines.substr(lines.find("kernel")), expected);

@@ -51,7 +51,7 @@ TEST(TraceWriterTest, T1_WritesEveryEventInOrder) {
       {.kernel_key = 8, .grid = {2, 3, 4}, .shared_bytes = 32, .args = args, .bindings = bindings});
   commands->Barrier();
   commands->Dispatch({.kernel_key = 8, .grid = {1, 1, 1}, .args = {}, .bindings = {}});
-  writer->Commit(std::move(commands));
+  writer->Commit(*commands);
   writer->Wait();
   writer->HostRead(0x2000, {64, 128});
   writer->BufferFreed(0x2000);

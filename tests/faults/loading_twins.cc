@@ -98,7 +98,7 @@ std::string MakePipelines(
     commands->Dispatch({.kernel_key = 1, .bindings = bindings});
     commands->Barrier();
     commands->Dispatch({.kernel_key = 2, .bindings = bindings});
-    writer.Commit(std::move(commands));
+    writer.Commit(*commands);
   });
 }
 
