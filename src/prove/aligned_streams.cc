@@ -59,7 +59,7 @@ class Interned final {
 class EventTable final {
  public:
   int32_t Index(const trace::Event& event) {
-    return events_.Index(std::visit([this](const auto& each) { return Json(each); }, event));
+    return events_.Index(std::visit([this](const auto& each) { return this->Json(each); }, event));
   }
   std::string EventsJson() const { return events_.Json(); }
   std::string AccessesJson() const { return accesses_.Json(); }

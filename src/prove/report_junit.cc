@@ -4,49 +4,10 @@
 
 #include "assay/prove_report.h"
 
-#include "base/text.h"
+#include "prove/markup.h"
 
 namespace assay::prove {
 namespace {
-
-// Lines for XML: what it cannot hold is written as base/text.h writes it.
-std::string Xml(std::string_view text) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint point = DecodeCodePoint(text, at);
-    const std::string_view bytes = text.substr(at, point.bytes);
-    at += point.bytes;
-    switch (point.value) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += '\n';
-        break;
-      case 0xFFFE:
-      case 0xFFFF:
-        for (const char byte : bytes) {
-          out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
-        }
-        break;
-      default:
-        AppendEscaped(&out, bytes);
-    }
-  }
-  return out;
-}
-
-// An attribute's value ends up on one line whatever reads it.
-std::string Attribute(std::string_view text) { return Xml(Printable(text)); }
 
 std::string BodyOf(const ReportPart& part) {
   std::string body;
@@ -56,9 +17,9 @@ std::string BodyOf(const ReportPart& part) {
 
 std::string TestCase(const Summary& summary, const ReportPart& part) {
   std::string text = fmt::format("    <testcase classname=\"assay.{}\" name=\"{}\"",
-                                 summary.command, Attribute(part.name));
-  const std::string body = Xml(BodyOf(part));
-  const std::string message = Attribute(part.says);
+                                 summary.command, Markup(part.name));
+  const std::string body = MarkupLines(BodyOf(part));
+  const std::string message = Markup(part.says);
   switch (part.outcome) {
     case Outcome::kSame:
       return text + "/>\n";
@@ -95,9 +56,9 @@ std::string FormatJunit(const Summary& summary) {
       "  <testsuite name=\"assay {0}\" {1}>\n"
       "    <properties>\n"
       "      <property name=\"verdict\" value=\"{2}\"/>\n",
-      summary.command, counts, Attribute(summary.verdict));
+      summary.command, counts, Markup(summary.verdict));
   for (const std::string& side : summary.sides) {
-    text += fmt::format("      <property name=\"side\" value=\"{}\"/>\n", Attribute(side));
+    text += fmt::format("      <property name=\"side\" value=\"{}\"/>\n", Markup(side));
   }
   text += "    </properties>\n";
   for (const ReportPart& part : summary.parts) text += TestCase(summary, part);

@@ -4,50 +4,13 @@
 
 #include "assay/prove_report.h"
 
-#include "base/text.h"
 #include "prove/aligned_streams.h"
+#include "prove/markup.h"
 #include "prove/report_assets.h"
 #include "prove/report_text.h"
 
 namespace assay::prove {
 namespace {
-
-// Text for an element or a quoted attribute.
-std::string Html(std::string_view text) {
-  std::string out;
-  for (const char byte : Printable(text)) {
-    switch (byte) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += byte;
-    }
-  }
-  return out;
-}
-
-std::string HtmlLines(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    out += Html(text.substr(0, end)) + '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
 
 std::string_view OutcomeClass(Outcome outcome) {
   return outcome == Outcome::kNotAsked ? std::string_view("not-required") : OutcomeName(outcome);
@@ -64,7 +27,7 @@ std::string ContextHtml(const ReportPart& part) {
       return value == 0 ? std::string() : fmt::format("{}", value);
     };
     lines += fmt::format("<span{}>{} {:>7} {:>7}  {}</span>\n", mark, line.mark,
-                         number(line.line_a), number(line.line_b), Html(Shown(line.text)));
+                         number(line.line_a), number(line.line_b), Markup(Shown(line.text)));
   }
   return fmt::format("<details><summary>the first difference</summary><pre>{}</pre></details>",
                      lines);
@@ -73,21 +36,22 @@ std::string ContextHtml(const ReportPart& part) {
 std::string PartHtml(const ReportPart& part) {
   std::string what;
   if (part.changes.empty()) {
-    what = Html(Shown(part.says));
+    what = Markup(Shown(part.says));
   } else {
     what = "<ul>";
     for (const std::string& change : part.changes) {
-      what += fmt::format("<li>{}</li>", Html(Shown(change)));
+      what += fmt::format("<li>{}</li>", Markup(Shown(change)));
     }
     what += "</ul>";
   }
   what += ContextHtml(part);
   if (!part.text.empty()) {
     what += fmt::format("<details><summary>report</summary><pre>{}</pre></details>",
-                        HtmlLines(part.text));
+                        MarkupLines(part.text));
   }
   return fmt::format("<tr><td>{}</td><td><span class=\"chip {}\">{}</span></td><td>{}</td></tr>\n",
-                     Html(part.name), OutcomeClass(part.outcome), OutcomeName(part.outcome), what);
+                     Markup(part.name), OutcomeClass(part.outcome), OutcomeName(part.outcome),
+                     what);
 }
 
 // What stands above the streams, readable without the script.
@@ -95,12 +59,13 @@ std::string HeadHtml(const Summary& summary) {
   std::string text = fmt::format(
       "<header class=\"top {}\"><div class=\"words\"><h1>{}</h1>\n"
       "<p class=\"verdict\"><code>{}</code></p>\n",
-      OutcomeClass(summary.outcome), Html(summary.headline), Html(summary.verdict));
-  if (!summary.changed.empty()) text += fmt::format("<p>{}</p>\n", Html(summary.changed));
+      OutcomeClass(summary.outcome), Markup(summary.headline), Markup(summary.verdict));
+  if (!summary.changed.empty()) text += fmt::format("<p>{}</p>\n", Markup(summary.changed));
   text += "<p class=\"sides\">";
-  for (const std::string& side : summary.sides) text += fmt::format("<span>{}</span> ", Html(side));
+  for (const std::string& side : summary.sides)
+    text += fmt::format("<span>{}</span> ", Markup(side));
   for (const std::string& note : summary.notes) {
-    text += fmt::format("<span>note: {}</span> ", Html(note));
+    text += fmt::format("<span>note: {}</span> ", Markup(note));
   }
   text +=
       "</p></div>\n"
@@ -146,7 +111,7 @@ Result<std::string> FormatHtml(const Summary& summary, const PageOptions& option
       "<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<meta name=\"theme-color\" content=\"\">\n"
       "<title>assay {}: {}</title>\n<style>",
-      assets.script_source, assets.style_source, summary.command, Html(summary.headline));
+      assets.script_source, assets.style_source, summary.command, Markup(summary.headline));
   page += assets.style;
   page += "</style>\n</head>\n<body>\n";
   page += HeadHtml(summary);

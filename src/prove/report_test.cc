@@ -157,9 +157,9 @@ TEST(ReportTest, P1_JunitHoldsWhatXmlCannot) {
                            .says = "\x01\xEF\xBF\xBE\xFF",
                            .text = "]]> \x1B[0m\n"});
   const std::string text = FormatJunit(summary);
-  EXPECT_THAT(text, HasSubstr("name=\"&lt;&quot;&amp;'&gt;\""));
+  EXPECT_THAT(text, HasSubstr("name=\"&#60;&#34;&#38;&#39;&#62;\""));
   EXPECT_THAT(text, HasSubstr("message=\"\\x01\\xef\\xbf\\xbe\\xff\""));
-  EXPECT_THAT(text, HasSubstr("]]&gt; \\x1b[0m\n"));
+  EXPECT_THAT(text, HasSubstr("]]&#62; \\x1b[0m\n"));
 }
 
 // The data that the page's script reads.
@@ -278,7 +278,7 @@ TEST_F(PageTest, P1_NamesFromATraceStayText) {
   const std::string page = Page(a, b).value();
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, Not(HasSubstr("<i>")));
-  EXPECT_THAT(page, HasSubstr("b&lt;i&gt;&amp;&#39;&quot;.trace"));
+  EXPECT_THAT(page, HasSubstr("b&#60;i&#62;&#38;&#39;&#34;.trace"));
   size_t ends = 0;
   for (size_t at = page.find("</script"); at != std::string::npos;
        at = page.find("</script", at + 1)) {
