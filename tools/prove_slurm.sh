@@ -2,8 +2,8 @@
 # One job of a proof's matrix as one task of a Slurm array (docs/prove.md). Run where the tree lies:
 #
 #   sbatch --array=0-"$(($(assay prove -q --matrix matrix.toml | wc -l) - 1))" \
-#     tools/prove_slurm.sh matrix.toml jobs main
-#   assay prove --merge jobs/*      # when all tasks have ended
+#     tools/prove_slurm.sh matrix.toml ../jobs main
+#   assay prove --merge ../jobs/*      # when all tasks have ended
 #
 # ASSAY names the program, where it is not in PATH; ASSAY_CACHE a folder on the node's own disk.
 #SBATCH --job-name=assay-prove

@@ -191,11 +191,18 @@ Result<Change> ClassifyChange(const std::string& path_a, const std::string& path
 // In plain words, one sentence a kind, each on a line: "3 barriers fewer (12, were 15)".
 std::string FormatChange(const Change& change);
 
+// Compilers and flags as CMake, make and their like take them from the environment.
+inline constexpr std::string_view kDefaultKeyCommand =
+    "echo \"$CC|$CXX|$CFLAGS|$CXXFLAGS|$LDFLAGS\"; (${CC:-cc} --version; ${CXX:-c++} --version) "
+    "2>&1 || true";
+
 // What `assay.toml` says (docs/prove.md).
 struct Config {
   std::string path;
   std::vector<std::string> build_commands;
   int64_t build_limit_s = 3600;  // Of each command.
+  // What it prints is a part of the key under which builds are kept.
+  std::string key_command = std::string(kDefaultKeyCommand);
   std::vector<std::string> record_commands;
   int64_t record_limit_s = 600;
   std::vector<int64_t> depths = {0, 600};  // Rising.
@@ -260,11 +267,15 @@ struct ProveOptions {
   std::string base;        // A revision.
   std::string here = ".";  // A folder in a working tree, or else a revision.
   std::string cache;       // Where worktrees, builds and evidence lie; DefaultCache() when empty.
-  bool rebuild = false;    // Does not use what an earlier run left.
+  // Of the cache, whose sites that were used longest ago go first; those of this run stay.
+  uint64_t cache_limit_bytes = uint64_t{20} << 30;
+  bool rebuild = false;           // Does not use what an earlier run left.
   uint64_t max_differences = 20;  // That a report of a trace keeps.
   std::string tool_version;
   // Told of each step when it begins.
   std::function<void(const std::string& step)> on_step = {};
+  // Told what a user should know on the way, as a sentence without its full stop.
+  std::function<void(const std::string& note)> on_note = {};
   // Asked several times a second; true ends everything.
   std::function<bool()> stop = {};
 };

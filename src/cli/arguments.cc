@@ -73,6 +73,10 @@ class Assign {
     return {};
   }
   Status operator()(const TextValue& value) const {
+    if (last().empty() && !value.may_be_empty) {
+      return Usage(what_,
+                   fmt::format("{} is empty (\"\"); give it a value or leave it out.", what_));
+    }
     *value.target = last();
     return {};
   }

@@ -64,6 +64,7 @@ TEST_F(ArgumentsTest, ValuesAreTakenAsTheyStand) {
   EXPECT_FALSE(values_.fast);
   ASSERT_TRUE(Parse({"in", "--prompt="}));
   EXPECT_EQ(values_.prompt, "");
+  EXPECT_EQ(Message({""}), "Argument INPUT is empty (\"\"); give it a value or leave it out.");
   ASSERT_TRUE(Parse({"in", "--prompt", "-1"}));
   EXPECT_EQ(values_.prompt, "-1");
   EXPECT_FALSE(Parse({"in", "--prompt", "--help"})->help);

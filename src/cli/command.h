@@ -54,6 +54,8 @@ struct RealValue {
 };
 struct TextValue {
   std::string* target;
+  // An empty text is what a variable of a script comes to that nobody set: seldom what was meant.
+  bool may_be_empty = false;
 };
 // One of a few words.
 struct ChoiceValue {

@@ -29,6 +29,7 @@ class ProveCommand final : public Command {
 
  private:
   Result<int> Init(Context& context) const;
+  static tl::unexpected<Error> Failed(Context& context, const Error& error);
   Result<prove::Config> Configure(std::span<const std::string> variables) const;
   Status CheckMatrixArguments() const;
   Result<MatrixReport> RunMatrix(const prove::ProveOptions& options, MatrixOutput output) const;
@@ -47,6 +48,7 @@ class ProveCommand final : public Command {
   bool depths_given_ = false;
   int64_t max_differences_ = 20;
   bool rebuild_ = false;
+  int64_t cache_limit_gib_ = 20;
   bool init_ = false;
   bool json_ = false;
   ReportFlags reports_;
@@ -105,6 +107,11 @@ CommandSpec ProveCommand::Describe() {
                      "Where worktrees, builds, logs and evidence lie, instead of assay/prove in "
                      "the user's cache folder.",
                  .show_default = false},
+                {.names = "--cache-limit",
+                 .value = IntegerValue{&cache_limit_gib_, 0, 1'000'000},
+                 .placeholder = "GIB",
+                 .help = "What is kept in the cache at most; what was used longest ago goes first, "
+                         "and what this run uses stays."},
                 {.names = "--max-differences",
                  .value = IntegerValue{&max_differences_, 1, 1'000'000},
                  .placeholder = "N",
@@ -139,9 +146,9 @@ CommandSpec ProveCommand::Describe() {
                    {"assay prove HEAD~1 --here HEAD", "Did the last commit change anything?"},
                    {"assay prove main --html proof.html", "The two streams side by side."},
                    {"assay prove -q --matrix matrix.toml | parallel assay prove --matrix "
-                    "matrix.toml --job {} -o jobs/{} main",
+                    "matrix.toml --job {} -o ../jobs/{} main",
                     "Records every job, as many at once as there are cores."},
-                   {"assay prove --merge jobs/*", "Joins them into one verdict."}},
+                   {"assay prove --merge ../jobs/*", "Joins them into one verdict."}},
       .exit_meanings = {{0,
                          "Equal, or different only in what the configuration allows; listed; the "
                          "job was recorded."},
@@ -276,6 +283,14 @@ Result<MatrixReport> ProveCommand::RunMatrix(const prove::ProveOptions& options,
   return ListJobs(*matrix, output);
 }
 
+tl::unexpected<Error> ProveCommand::Failed(Context& context, const Error& error) {
+  // Whoever reads the last line alone must not take an older verdict for this run's.
+  if (error.code() == ErrorCode::kCancelled && context.cancelled()) {
+    context.Print(fmt::format("prove: rc {} (stopped)\n", 128 + context.stop_signal()));
+  }
+  return Fail(error);
+}
+
 Result<int> ProveCommand::Run(Context& context) {
   if (init_) return Init(context);
   ASSAY_TRY(reports_.CheckFiles());
@@ -283,6 +298,7 @@ Result<int> ProveCommand::Run(Context& context) {
   options.base = base_;
   options.here = here_;
   options.cache = cache_;
+  options.cache_limit_bytes = static_cast<uint64_t>(cache_limit_gib_) << 30;
   options.rebuild = rebuild_;
   options.max_differences = static_cast<uint64_t>(max_differences_);
   options.tool_version = Version();
@@ -292,11 +308,15 @@ Result<int> ProveCommand::Run(Context& context) {
     progress.reset();
     progress.emplace(context.StartProgress(step));
   };
+  options.on_note = [&](const std::string& note) {
+    progress.reset();
+    context.Note(note + '.');
+  };
   if (merge_ || !matrix_.empty()) {
     const Result<MatrixReport> report =
         RunMatrix(options, {.quiet = context.quiet(), .json = json_});
     progress.reset();
-    if (!report) return Fail(report.error());
+    if (!report) return Failed(context, report.error());
     if (!reports_.takes_output()) context.Print(report->text);
     if (report->summary) ASSAY_TRY(reports_.Write(context, *report->summary));
     return report->exit_status;
@@ -304,7 +324,7 @@ Result<int> ProveCommand::Run(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const prove::Config config, Configure({}));
   Result<prove::Proof> proof = prove::Prove(config, options);
   progress.reset();
-  if (!proof) return Fail(std::move(proof).error());
+  if (!proof) return Failed(context, proof.error());
   for (const prove::Refusal& refusal : proof->refused) {
     context.PrintError(
         fmt::format("{}: {}{}", refusal.by, refusal.reason,

@@ -130,7 +130,7 @@ CommandSpec RunCommand::Describe() {
   add(engine_.ScheduleFlag());
   add(engine_.DropBarrierFlag());
   add({.names = "-p,--prompt",
-       .value = TextValue{&prompt_},
+       .value = TextValue{&prompt_, /*may_be_empty=*/true},
        .placeholder = "TEXT",
        .help = "The text to continue. Texts of control tokens, such as <|im_start|>, become those "
                "tokens.",

@@ -46,7 +46,7 @@ class ToyCommand final : public Command {
                    .placeholder = "T",
                    .help = "Temperature."},
                   {.names = "-p,--prompt",
-                   .value = TextValue{&values.prompt},
+                   .value = TextValue{&values.prompt, /*may_be_empty=*/true},
                    .placeholder = "TEXT",
                    .help = "Prompt."},
                   {.names = "--format",

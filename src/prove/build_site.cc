@@ -5,13 +5,10 @@
 #include <charconv>
 #include <filesystem>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "assay/trace.h"
 
@@ -20,6 +17,7 @@
 #include "prove/evidence.h"
 #include "prove/placeholders.h"
 #include "prove/process.h"
+#include "prove/site_cache.h"
 
 namespace assay::prove {
 namespace {
@@ -124,63 +122,98 @@ BuildSite::BuildSite(const Repository& repository, const TreeState& state, const
                      const ProveOptions& options)
     : repository_(repository), state_(state), config_(config), options_(options) {}
 
-BuildSite::~BuildSite() {
-  if (lock_ >= 0) ::close(lock_);
-}
-
 std::string BuildSite::In(std::string_view name) const {
   return (fs::path(folder_) / name).string();
 }
 
-void BuildSite::Say(std::string_view what) const {
+void BuildSite::Say(std::string_view what) {
+  step_ = what;
   if (options_.on_step) options_.on_step(fmt::format("{}: {}", role_, what));
+}
+
+tl::unexpected<Error> BuildSite::Stopped(std::string_view more) const {
+  return Fail(ErrorCode::kCancelled, role_,
+              fmt::format("Stopped at {}, {}{}.", role_, step_, more));
+}
+
+void BuildSite::Note(const std::string& what) const {
+  if (options_.on_note) options_.on_note(what);
 }
 
 Result<std::unique_ptr<BuildSite>> BuildSite::Enter(const Repository& repository,
                                                     const TreeState& state, const Config& config,
-                                                    const ProveOptions& options, int copy) {
+                                                    const ProveOptions& options, int copy,
+                                                    const std::string& toolchain) {
   std::unique_ptr<BuildSite> site(new BuildSite(repository, state, config, options));
-  const std::string key = HexDigest(
-      fmt::format("{}\n{}\n{}", state.identity, copy, fmt::join(config.build_commands, "\n")));
+  const std::string key = HexDigest(fmt::format("{}\n{}\n{}\n{}", state.identity, copy,
+                                                fmt::join(config.build_commands, "\n"), toolchain));
   std::error_code ignored;
   site->folder_ = (fs::absolute(options.cache, ignored) / key).lexically_normal().string();
-  ASSAY_TRY(MakeFolder(site->folder_));
   ASSAY_TRY(site->TakeTurn());
-  if (options.rebuild) {
+  if (options.rebuild || !state.links_out.empty()) {
     for (const auto& entry : fs::directory_iterator(site->folder_, ignored)) {
       if (entry.path().filename() != "lock") fs::remove_all(entry.path(), ignored);
     }
   }
+  site->RemoveLeftovers();
   return site;
 }
 
 Status BuildSite::TakeTurn() {
-  const std::string path = In("lock");
-  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   constexpr int kPollMs = 50;
-  while (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) break;
+  constexpr std::chrono::seconds kSilent{1};
+  const std::string path = In("lock");
+  const auto began = std::chrono::steady_clock::now();
+  bool said = false;
+  for (;;) {
+    // Again each time, since a site that nobody holds may be taken away.
+    ASSAY_TRY(MakeFolder(folder_));
+    ASSAY_ASSIGN_OR_RETURN(lock_, FileLock::Open(path));
+    ASSAY_ASSIGN_OR_RETURN(const bool locked, lock_.TryExclusive());
+    if (locked && lock_.Stands()) {
+      lock_.WriteHolder();
+      return {};
+    }
+    if (locked) continue;
     if (options_.stop && options_.stop()) {
       return Fail(ErrorCode::kCancelled, path, "Stopped while another run was building the same.");
     }
+    if (!said && std::chrono::steady_clock::now() - began >= kSilent) {
+      said = true;
+      const int64_t holder = lock_.Holder();
+      Note(fmt::format("waiting for another run{} that works in \"{}\"",
+                       holder > 0 ? fmt::format(" (process {})", holder) : std::string(), folder_));
+    }
     ::poll(nullptr, 0, kPollMs);
-    errno = EWOULDBLOCK;
   }
-  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
-  return Fail(ErrorCode::kIo, path,
-              fmt::format("Cannot lock \"{}\": {}.", path, std::system_category().message(errno)));
+}
+
+void BuildSite::RemoveLeftovers() const {
+  std::error_code ignored;
+  std::vector<fs::path> partial;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "out" || name.find(".partial-") != std::string::npos) {
+      partial.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : partial) fs::remove_all(path, ignored);
 }
 
 Result<bool> BuildSite::RunCommand(const std::string& command, const std::string& log_name,
                                    std::string_view doing, int64_t limit_s) {
   const std::string log = In("logs/" + log_name);
   ASSAY_TRY(WriteFile(log, "$ " + command + "\n"));
-  ASSAY_ASSIGN_OR_RETURN(
-      const ProcessResult result,
+  const Result<ProcessResult> ran =
       RunProcess({"/bin/sh", "-c", command}, {.folder = In("source"),
                                               .log = log,
                                               .time_limit = std::chrono::seconds(limit_s),
-                                              .stop = options_.stop}));
+                                              .stop = options_.stop});
+  if (!ran && ran.error().code() == ErrorCode::kCancelled) {
+    return Stopped(fmt::format(": {}; its log is \"{}\"", command, log));
+  }
+  if (!ran) return Fail(ran.error());
+  const ProcessResult& result = *ran;
   if (result.exit_status == 0 && !result.timed_out) return true;
   refused_->push_back(
       {.by = role_,
@@ -302,13 +335,17 @@ Status BuildSite::Work(ProofSide* side, std::vector<Refusal>* refused) {
   if (EvidenceFolder::Open(evidence)) {
     side->evidence = evidence;
     side->cached = true;
+    NoteUse(folder_, /*changed=*/false);
     return {};
   }
   ASSAY_TRY(MakeFolder(In("logs")));
   Say("checking out");
   // From before it is made, since making it may stop half way.
   const Worktree worktree(repository_, In("source"));
-  ASSAY_TRY(repository_.AddWorktree(state_, In("source")));
+  if (const Status added = repository_.AddWorktree(state_, In("source")); !added) {
+    if (added.error().code() == ErrorCode::kCancelled) return Stopped("");
+    return added;
+  }
   ASSAY_ASSIGN_OR_RETURN(const bool built, Build());
   if (!built) return {};
   const std::string out = In("out");
@@ -324,6 +361,7 @@ Status BuildSite::Work(ProofSide* side, std::vector<Refusal>* refused) {
     }
   }
   fs::remove_all(out, ignored);
+  NoteUse(folder_, /*changed=*/true);
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "assay/base.h"
 #include "assay/prove.h"
 
+#include "prove/file_lock.h"
 #include "prove/git.h"
 
 namespace assay::prove {
@@ -23,18 +24,18 @@ namespace assay::prove {
 // One thread.
 class BuildSite final {
  public:
-  // Waits for its turn. `copy` tells apart two builds of the same state (A/A). Errors: kIo,
-  // kCancelled.
+  // Waits for its turn. `copy` tells apart two builds of the same state (A/A); `toolchain` is what
+  // else a build depends on, as the configuration's key command says it. Errors: kIo, kCancelled.
   static Result<std::unique_ptr<BuildSite>> Enter(const Repository& repository,
                                                   const TreeState& state, const Config& config,
-                                                  const ProveOptions& options, int copy);
-  ~BuildSite();
+                                                  const ProveOptions& options, int copy,
+                                                  const std::string& toolchain);
+  ~BuildSite() = default;
   BuildSite(const BuildSite&) = delete;
   BuildSite& operator=(const BuildSite&) = delete;
 
   // Sets side->evidence and side->cached, or adds to *refused what a command or its results say.
   Status Work(ProofSide* side, std::vector<Refusal>* refused);
-  // What is wrong with both ends of a site, so that it can be compared with another: its folder.
   const std::string& folder() const { return folder_; }
 
  private:
@@ -42,6 +43,8 @@ class BuildSite final {
   BuildSite(const Repository& repository, const TreeState& state, const Config& config,
             const ProveOptions& options);
   Status TakeTurn();
+  // What a run that was killed left half done.
+  void RemoveLeftovers() const;
   std::string In(std::string_view name) const;
   // True when the command succeeded; else adds to *refused_.
   Result<bool> RunCommand(const std::string& command, const std::string& log_name,
@@ -50,7 +53,10 @@ class BuildSite final {
   Result<bool> Record(const std::string& out);
   // Makes evidence of what the record commands left in `out`.
   Status Gather(const std::string& out, const std::string& evidence) const;
-  void Say(std::string_view what) const;
+  void Say(std::string_view what);
+  // The error of a stop at the step that was said last; `more` ends its sentence.
+  tl::unexpected<Error> Stopped(std::string_view more) const;
+  void Note(const std::string& what) const;
 
   const Repository& repository_;
   const TreeState& state_;
@@ -58,8 +64,9 @@ class BuildSite final {
   const ProveOptions& options_;
   std::string folder_;
   std::string role_;
+  std::string step_;
   std::vector<Refusal>* refused_ = nullptr;
-  int lock_ = -1;
+  FileLock lock_;
 };
 
 }  // namespace assay::prove

@@ -88,13 +88,14 @@ Result<Config> ParseConfig(std::string_view text, const std::string& path,
   Config config;
   config.path = path;
   if (const toml::table* build = reader.Table(*document, "build")) {
-    const std::vector<std::string> keys = {"commands", "time_limit_s"};
+    const std::vector<std::string> keys = {"commands", "key", "time_limit_s"};
     reader.CheckKeys(*build, "[build]", keys);
     reader.Texts(
         *build, "commands",
         [](const std::string& command) { return CheckPlaceholders(command, kBuildPlaceholders); },
         &config.build_commands);
     reader.Number(*build, "time_limit_s", 1, kLongestLimit, &config.build_limit_s);
+    reader.Text(*build, "key", &config.key_command);
   }
   if (const toml::table* record = reader.Table(*document, "record")) {
     const std::vector<std::string> keys = {"commands", "depths", "model", "time_limit_s",
@@ -147,6 +148,9 @@ commands = [
   "cmake --build {build} --parallel",
 ]
 time_limit_s = 3600  # Of each command.
+# What this prints is a part of the key under which builds are kept; the default is the versions of
+# the compilers and their flags in the environment. Runs in the root of the working tree.
+# key = "c++ --version; cmake --version"
 
 [record]
 # They leave in {out} either a folder of evidence, as `assay trace` does, or loose files:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -230,6 +231,59 @@ Result<TreeState> Repository::State() const {
     state.identity += "+" + digest;
   }
   return state;
+}
+
+Status Repository::FindLinksOut(TreeState* state) const {
+  // Each name of a link to what it names.
+  std::map<std::string, std::string> links;
+  ASSAY_ASSIGN_OR_RETURN(const std::string tree, Run({"ls-tree", "-r", "-z", state->commit}));
+  for (const std::string& entry : SplitZeros(tree)) {
+    // "120000 blob ID<tab>NAME"
+    const size_t tab = entry.find('\t');
+    if (!entry.starts_with("120000 blob ") || tab == std::string::npos) continue;
+    const std::string id = entry.substr(12, tab - 12);
+    ASSAY_ASSIGN_OR_RETURN(links[entry.substr(tab + 1)], Run({"cat-file", "blob", id}));
+  }
+  for (const std::string& name : state->changed) {
+    links.erase(name);
+    std::error_code no_link;
+    const fs::path target = fs::read_symlink(fs::path(root_) / name, no_link);
+    if (!no_link) links[name] = target.string();
+  }
+  for (const auto& [name, target] : links) {
+    const fs::path leads = (fs::path(name).parent_path() / target).lexically_normal();
+    if (leads.is_absolute() || *leads.begin() == "..") state->links_out.push_back(name);
+  }
+  return {};
+}
+
+Result<bool> Repository::Sees(const std::string& path) const {
+  std::error_code ignored;
+  const fs::path inside = fs::weakly_canonical(fs::absolute(path, ignored), ignored)
+                              .lexically_relative(fs::weakly_canonical(root_, ignored));
+  if (inside.empty() || *inside.begin() == "..") return false;
+  if (inside == ".") return true;
+  if (*inside.begin() == ".git") return false;
+  // As a folder, which a pattern may ask for, even while there is none.
+  ASSAY_ASSIGN_OR_RETURN(
+      const ProcessResult asked,
+      Git(root_, {"check-ignore", "--quiet", "--", inside.string() + "/"}, {}, stop_));
+  return asked.exit_status != 0;
+}
+
+std::vector<std::string> Repository::Worktrees() const {
+  std::vector<std::string> folders;
+  const Result<std::string> list = Run({"worktree", "list", "--porcelain"});
+  if (!list) return folders;
+  constexpr std::string_view kBegin = "worktree ";
+  std::string_view rest = *list;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    if (line.starts_with(kBegin)) folders.emplace_back(line.substr(kBegin.size()));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return folders;
 }
 
 Status Repository::AddWorktree(const TreeState& state, const std::string& folder) const {

@@ -18,6 +18,8 @@ struct TreeState {
                                      // and ignored ones not; relative, sorted.
   // Names commit and contents: the commit alone for a clean tree.
   std::string identity;
+  // Links that lead out of the tree: what they name is no part of `identity`.
+  std::vector<std::string> links_out;
 };
 
 // One thread; `stop` as in ProcessOptions.
@@ -34,6 +36,12 @@ class Repository final {
   // Of the working tree as it is. Error kUnsupported when git cannot tell: files that it was told
   // to overlook, submodules, other repositories inside the tree.
   Result<TreeState> State() const;
+  // Sets state->links_out, of the commit and of the files that differ from it.
+  Status FindLinksOut(TreeState* state) const;
+  // True for a path inside the working tree that git lists as a file of it, or would.
+  Result<bool> Sees(const std::string& path) const;
+  // The folders of all worktrees in the repository's list; empty when git does not tell.
+  std::vector<std::string> Worktrees() const;
   // Makes a worktree of `state` at `folder`: its commit checked out, and the files that differ
   // copied from the working tree. What an earlier process left there is taken away first.
   Status AddWorktree(const TreeState& state, const std::string& folder) const;

@@ -225,7 +225,9 @@ class Merger final {
 Result<Proof> RunJob(const Matrix& matrix, const MatrixJob& job, const Config& config,
                      const ProveOptions& options, const std::string& folder) {
   ASSAY_TRY(CheckJobFolder(folder));
-  ASSAY_ASSIGN_OR_RETURN(Proof proof, RecordSides(ConfigOfJob(matrix, job, config), options));
+  EvidenceHolds holds;
+  ASSAY_ASSIGN_OR_RETURN(Proof proof,
+                         RecordSides(ConfigOfJob(matrix, job, config), options, folder, &holds));
   if (!proof.refused.empty()) return proof;
   ASSAY_TRY(WriteJobFolder(folder, {.tool_version = options.tool_version,
                                     .id = job.id,

@@ -1,8 +1,10 @@
 #include "prove/process.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
@@ -122,6 +124,50 @@ void AskToEnd(pid_t leader, const Descriptor& handle) {
   }
 }
 
+// A small process that kills the group when this one ends without saying so, SIGKILL included. It
+// reads a pipe whose other end only this process has, so that the end of the one is the end of the
+// other.
+class Watcher final {
+ public:
+  explicit Watcher(pid_t group) {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    const Descriptor reader(ends[0]);
+    writer_ = ends[1];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, reader.get(), STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    // A group of its own, which no signal to this one's reaches.
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    std::vector<std::string> words = {"sh", "-c", "read -r said || kill -s KILL -- -$0",
+                                      fmt::format("{}", group)};
+    if (::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, Pointers(words).data(), environ) !=
+        0) {
+      pid_ = -1;
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+  ~Watcher() {
+    if (writer_ < 0) return;
+    static_cast<void>(::write(writer_, "\n", 1) < 0);
+    ::close(writer_);
+    while (pid_ > 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+ private:
+  int writer_ = -1;
+  pid_t pid_ = -1;
+};
+
 }  // namespace
 
 Result<ProcessResult> RunProcess(const std::vector<std::string>& words,
@@ -154,6 +200,8 @@ Result<ProcessResult> RunProcess(const std::vector<std::string>& words,
                 fmt::format("Cannot start \"{}\" in \"{}\": {}.", words.front(), options.folder,
                             Why(failed)));
   }
+  // Until the leader has been reaped: from then on its number may be another group's.
+  std::optional<Watcher> watcher(std::in_place, leader);
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, leader, 0)));
   const auto began = std::chrono::steady_clock::now();
   ProcessResult result;
@@ -168,6 +216,7 @@ Result<ProcessResult> RunProcess(const std::vector<std::string>& words,
   }
   // What is left of the group would write into folders that are about to go.
   ::kill(-leader, SIGKILL);
+  watcher.reset();
   int status = 0;
   while (::waitpid(leader, &status, 0) < 0 && errno == EINTR) {
   }

@@ -32,7 +32,8 @@ struct ProcessResult {
 
 // Starts `words` (the first is looked for in PATH) in a group of its own, with no input, and waits.
 // What is left of the group when the program ends is killed, and so is the whole group when the
-// time is up or `stop` says so: first asked to end, and after two seconds made to. Errors:
+// time is up or `stop` says so: first asked to end, and after two seconds made to. It is killed as
+// well when this process ends before it. Errors:
 // kNotFound when there is no such program, kIo, kCancelled after a stop.
 Result<ProcessResult> RunProcess(const std::vector<std::string>& words,
                                  const ProcessOptions& options);

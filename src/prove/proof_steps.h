@@ -12,11 +12,18 @@
 #include "assay/base.h"
 #include "assay/prove.h"
 
+#include "prove/file_lock.h"
+
 namespace assay::prove {
 
+// What keeps the evidence of a proof in the cache while it lives.
+using EvidenceHolds = std::vector<FileLock>;
+
 // Builds and records both sides. What a build or a recording says is in Proof::refused; where
-// nothing is, both sides have evidence. Errors as Prove().
-Result<Proof> RecordSides(const Config& config, const ProveOptions& options);
+// nothing is, both sides have evidence, which stays as long as *holds. `output` is a folder that
+// the caller will write, if any. Errors as Prove().
+Result<Proof> RecordSides(const Config& config, const ProveOptions& options,
+                          const std::string& output, EvidenceHolds* holds);
 
 // Compares the evidence of both sides, unless something is refused already, and sets everything in
 // *proof from `evidence` on. Errors: kCancelled, and those of reading a trace.

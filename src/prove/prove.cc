@@ -12,7 +12,9 @@
 #include "prove/build_site.h"
 #include "prove/git.h"
 #include "prove/placeholders.h"
+#include "prove/process.h"
 #include "prove/proof_steps.h"
+#include "prove/site_cache.h"
 
 namespace assay::prove {
 namespace {
@@ -135,6 +137,35 @@ Status CheckModel(const Config& config) {
               fmt::format("The model \"{}\" does not exist.", config.model));
 }
 
+// What is written into the tree would be a part of what is proved, and another one each time.
+Status CheckApart(const Repository& repository, std::string_view what, const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(const bool inside, repository.Sees(path));
+  if (!inside) return {};
+  return Fail(ErrorCode::kInvalidArgument, path,
+              fmt::format("The {} \"{}\" lies in the tree that is proved (\"{}\"), where it would "
+                          "count as a change of it; name a folder outside, or let git ignore it.",
+                          what, path, repository.root()));
+}
+
+// What the configuration's key command prints. Its failure is an error, since a key that is not
+// known keeps nothing apart.
+Result<std::string> Toolchain(const Repository& repository, const Config& config,
+                              const ProveOptions& options) {
+  constexpr std::chrono::seconds kLimit{60};
+  if (config.key_command.empty()) return std::string();
+  ASSAY_ASSIGN_OR_RETURN(
+      const ProcessResult result,
+      RunProcess({"/bin/sh", "-c", config.key_command},
+                 {.folder = repository.root(), .time_limit = kLimit, .stop = options.stop}));
+  if (result.exit_status == 0 && !result.timed_out) return result.out;
+  return Fail(
+      ErrorCode::kInvalidArgument, config.path,
+      fmt::format("The command \"key\" of [build] in \"{}\" {}: {}", config.path,
+                  result.timed_out ? fmt::format("took longer than {} s", kLimit.count())
+                                   : fmt::format("failed with status {}", result.exit_status),
+                  config.key_command));
+}
+
 }  // namespace
 
 std::string DefaultCache() {
@@ -152,7 +183,8 @@ std::string DefaultCache() {
   return (path / "assay" / "prove").string();
 }
 
-Result<Proof> RecordSides(const Config& config, const ProveOptions& given) {
+Result<Proof> RecordSides(const Config& config, const ProveOptions& given,
+                          const std::string& output, EvidenceHolds* holds) {
   ProveOptions options = given;
   if (options.cache.empty()) options.cache = DefaultCache();
   ASSAY_TRY(CheckModel(config));
@@ -160,10 +192,14 @@ Result<Proof> RecordSides(const Config& config, const ProveOptions& given) {
   const bool folder = fs::is_directory(options.here, ignored);
   ASSAY_ASSIGN_OR_RETURN(const Repository repository,
                          Repository::Find(folder ? options.here : ".", options.stop));
+  ASSAY_TRY(CheckApart(repository, "cache", options.cache));
+  if (!output.empty()) ASSAY_TRY(CheckApart(repository, "folder of the job", output));
+  RemoveDeadWorktrees(repository, options.cache);
   TreeState base;
   ASSAY_ASSIGN_OR_RETURN(base.commit, repository.Commit(options.base));
   base.identity = base.commit;
-  ASSAY_ASSIGN_OR_RETURN(const TreeState here, StateOfHere(repository, options));
+  ASSAY_ASSIGN_OR_RETURN(TreeState here, StateOfHere(repository, options));
+  ASSAY_ASSIGN_OR_RETURN(const std::string toolchain, Toolchain(repository, config, options));
 
   Proof proof;
   proof.base = SideOf("base", options.base, base);
@@ -174,16 +210,25 @@ Result<Proof> RecordSides(const Config& config, const ProveOptions& given) {
   proof.allow = config.allow;
   // The same state twice is built twice: what a proof of nothing to prove rests on.
   const int copy_of_here = base.identity == here.identity ? 1 : 0;
-  {
-    ASSAY_ASSIGN_OR_RETURN(const auto site, BuildSite::Enter(repository, base, config, options, 0));
-    ASSAY_TRY(site->Work(&proof.base, &proof.refused));
-  }
-  // With one side missing there is nothing to compare, and building takes long.
-  if (proof.refused.empty()) {
+  const auto work = [&](TreeState* state, int copy, ProofSide* side) -> Status {
+    ASSAY_TRY(repository.FindLinksOut(state));
+    if (!state->links_out.empty() && options.on_note) {
+      options.on_note(fmt::format(
+          "{} is built and recorded anew each time: its link \"{}\" leads out of the tree, and "
+          "what that names is no part of the cache's key",
+          side->role, state->links_out.front()));
+    }
     ASSAY_ASSIGN_OR_RETURN(const auto site,
-                           BuildSite::Enter(repository, here, config, options, copy_of_here));
-    ASSAY_TRY(site->Work(&proof.here, &proof.refused));
-  }
+                           BuildSite::Enter(repository, *state, config, options, copy, toolchain));
+    ASSAY_TRY(site->Work(side, &proof.refused));
+    ASSAY_ASSIGN_OR_RETURN(FileLock hold, HoldSite(site->folder()));
+    holds->push_back(std::move(hold));
+    return {};
+  };
+  ASSAY_TRY(work(&base, 0, &proof.base));
+  // With one side missing there is nothing to compare, and building takes long.
+  if (proof.refused.empty()) ASSAY_TRY(work(&here, copy_of_here, &proof.here));
+  Prune(options.cache, options.cache_limit_bytes);
   return proof;
 }
 
@@ -199,7 +244,8 @@ Status JudgeSides(uint64_t max_differences, const std::function<bool()>& stop, P
 }
 
 Result<Proof> Prove(const Config& config, const ProveOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(Proof proof, RecordSides(config, options));
+  EvidenceHolds holds;
+  ASSAY_ASSIGN_OR_RETURN(Proof proof, RecordSides(config, options, "", &holds));
   if (proof.refused.empty() && options.on_step) options.on_step("comparing");
   ASSAY_TRY(JudgeSides(options.max_differences, options.stop, &proof));
   return proof;

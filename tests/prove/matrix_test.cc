@@ -203,6 +203,12 @@ TEST_F(ProveMatrixTest, P1_AJobThatFailsLeavesNoFolder) {
   EXPECT_EQ(failed.status, 2);
   EXPECT_THAT(failed.out, EndsWith("prove: rc 2 (refused by here)\n"));
   EXPECT_FALSE(fs::exists(repository_.JobFolder("big.depth-6")));
+  // In the tree, it would change what the next job proves.
+  const ProgramResult inside =
+      repository_.Prove({"--matrix", repository_.Matrix(), "--job", "big.depth-0", "-o",
+                         repository_.Folder() + "/jobs", "HEAD"});
+  EXPECT_EQ(inside.status, 2);
+  EXPECT_THAT(inside.err, HasSubstr("folder of the job"));
   // A folder that is there stays as it is.
   ASSERT_EQ(repository_.Job("big.depth-0").status, 0);
   const ProgramResult again = repository_.Job("big.depth-0");

@@ -11,6 +11,7 @@
 #include "assay/prove.h"
 
 #include "base/file.h"
+#include "prove/file_lock.h"
 #include "prove/process.h"
 #include "support/temp_folder.h"
 
@@ -18,6 +19,7 @@ namespace assay::prove {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -418,7 +420,8 @@ TEST_F(ProveTest, P1_AStopLeavesNothingBehind) {
   };
   Prove("HEAD");  // Its own expectations look for what is left.
   EXPECT_TRUE(building);
-  EXPECT_THAT(error_, HasSubstr("was stopped"));
+  EXPECT_THAT(error_, AllOf(HasSubstr("Stopped at base, building (command 1 of 1): "),
+                            HasSubstr("tail -f /dev/null; its log is \"" + Cache())));
 }
 
 TEST_F(ProveTest, P1_AWorktreeThatAKilledRunLeftIsTakenAway) {
@@ -434,6 +437,131 @@ TEST_F(ProveTest, P1_AWorktreeThatAKilledRunLeftIsTakenAway) {
   options.cache = Cache();
   ASSERT_TRUE(prove::Prove(config_, options));
   EXPECT_THAT(Git({"worktree", "list"}), Not(HasSubstr("source")));
+}
+
+TEST_F(ProveTest, P1_WorktreesOfDeadRunsAreTakenAwayAndOthersStay) {
+  // A site of other commands, which the run below does not use.
+  const std::string site = Cache() + "/0123";
+  fs::create_directories(site);
+  Git({"worktree", "add", "--quiet", "--detach", site + "/source", "HEAD"});
+  // One whose site is gone, and one that is no site's.
+  Git({"worktree", "add", "--quiet", "--detach", Cache() + "/4567/source", "HEAD"});
+  fs::remove_all(Cache() + "/4567");
+  const std::string other = (dir_ / "own" / "source").string();
+  Git({"worktree", "add", "--quiet", "--detach", other, "HEAD"});
+  ProveOptions options = options_;
+  options.base = "HEAD";
+  options.here = Repo();
+  options.cache = Cache();
+  {
+    // While somebody holds the site, its worktree is that run's.
+    FileLock lock = FileLock::Open(site + "/lock").value();
+    ASSERT_TRUE(lock.TryExclusive().value());
+    ASSERT_TRUE(prove::Prove(config_, options));
+    EXPECT_THAT(Git({"worktree", "list"}), AllOf(HasSubstr("0123"), Not(HasSubstr("4567"))));
+  }
+  ASSERT_TRUE(prove::Prove(config_, options));
+  EXPECT_THAT(Git({"worktree", "list"}), AllOf(Not(HasSubstr("0123")), HasSubstr(other)));
+  EXPECT_FALSE(fs::exists(site + "/source"));
+}
+
+TEST_F(ProveTest, P1_WhoWaitsForAnotherRunSaysForWhom) {
+  const Proof first = Prove("HEAD");
+  const std::string site = fs::path(first.base.evidence).parent_path().string();
+  std::optional<FileLock> lock = FileLock::Open(site + "/lock").value();
+  ASSERT_TRUE(lock->TryExclusive().value());
+  lock->WriteHolder();
+  std::string note;
+  options_.on_note = [&](const std::string& said) {
+    note = said;
+    lock.reset();
+  };
+  EXPECT_EQ(Prove("HEAD").exit_status, 0);
+  EXPECT_THAT(note, HasSubstr(fmt::format("waiting for another run (process {})", ::getpid())));
+}
+
+TEST_F(ProveTest, P1_ACacheInTheTreeIsRefusedUnlessGitIgnoresIt) {
+  ProveOptions options = options_;
+  options.base = "HEAD";
+  options.here = Repo();
+  for (const std::string& name : {Repo() + "/cache", Repo() + "/plan/../a/b", Repo()}) {
+    options.cache = name;
+    const Result<Proof> proof = prove::Prove(config_, options);
+    ASSERT_FALSE(proof) << name;
+    EXPECT_THAT(proof.error().message(), HasSubstr("lies in the tree that is proved"));
+    EXPECT_FALSE(fs::exists(Repo() + "/cache"));
+  }
+  options.cache = Repo() + "/ignored";
+  ASSERT_TRUE(prove::Prove(config_, options));
+  const Result<Proof> again = prove::Prove(config_, options);
+  EXPECT_TRUE(again->here.cached && again->base.cached);
+}
+
+TEST_F(ProveTest, P1_TheCacheIsPrunedOfWhatWasUsedLongestAgo) {
+  const auto site_of = [](const std::string& evidence) { return fs::path(evidence).parent_path(); };
+  const fs::path first = site_of(Prove("HEAD").base.evidence);
+  EXPECT_TRUE(fs::exists(first / "build"));
+  const uint64_t site_bytes = std::stoull(ReadFile((first / "used").string()).value());
+  EXPECT_GT(site_bytes, 500U);
+  config_.build_commands.emplace_back("true");
+  const fs::path second = site_of(Prove("HEAD").base.evidence);
+  // The first was used longer ago; of four sites, two go.
+  fs::last_write_time(first / "used", fs::file_time_type::clock::now() - std::chrono::hours(2));
+  config_.build_commands.emplace_back("true");
+  options_.cache_limit_bytes = site_bytes * 11 / 2;
+  const Proof third = Prove("HEAD");
+  EXPECT_FALSE(fs::exists(first));
+  EXPECT_TRUE(fs::exists(second));
+  // What a run uses stays, however little is allowed, until the next one.
+  options_.cache_limit_bytes = 0;
+  EXPECT_EQ(Prove("HEAD").exit_status, 0);
+  EXPECT_FALSE(fs::exists(second));
+  EXPECT_TRUE(fs::exists(third.base.evidence));
+}
+
+TEST_F(ProveTest, P1_WhatTheKeyCommandPrintsIsPartOfTheKey) {
+  const std::string version = (dir_ / "version").string();
+  ASSERT_TRUE(WriteFile(version, "1"));
+  config_.key_command = "cat " + version;
+  Prove("HEAD");
+  EXPECT_TRUE(Prove("HEAD").base.cached);
+  ASSERT_TRUE(WriteFile(version, "2"));
+  EXPECT_FALSE(Prove("HEAD").base.cached);
+  config_.key_command = "exit 5";
+  Prove("HEAD");
+  EXPECT_THAT(error_, HasSubstr("The command \"key\" of [build] in \"assay.toml\" failed with "
+                                "status 5: exit 5"));
+  // By itself, the compiler of the environment is.
+  config_.key_command = std::string(kDefaultKeyCommand);
+  Prove("HEAD");
+  EXPECT_TRUE(Prove("HEAD").base.cached);
+  ASSERT_EQ(::setenv("CXX", "clang++", 1), 0);
+  EXPECT_FALSE(Prove("HEAD").base.cached);
+  ASSERT_EQ(::unsetenv("CXX"), 0);
+}
+
+TEST_F(ProveTest, P1_ATreeWithALinkOutOfItIsBuiltAnewEachTime) {
+  const std::string outside = (dir_ / "outside").string();
+  ASSERT_TRUE(WriteFile(outside, "source"));
+  fs::create_symlink("kernel", Repo() + "/inner");
+  Commit("a link that stays inside");
+  Prove("HEAD");
+  EXPECT_TRUE(Prove("HEAD").here.cached);
+  fs::create_symlink(outside, Repo() + "/outer");
+  std::vector<std::string> notes;
+  options_.on_note = [&](const std::string& said) { notes.push_back(said); };
+  Prove("HEAD");
+  const Proof changed = Prove("HEAD");
+  EXPECT_TRUE(changed.base.cached);
+  EXPECT_FALSE(changed.here.cached);
+  EXPECT_THAT(notes, testing::Contains(AllOf(HasSubstr("here is built and recorded anew"),
+                                             HasSubstr("\"outer\" leads out of the tree"))));
+  Commit("a link that leads out");
+  Prove("HEAD");
+  EXPECT_FALSE(Prove("HEAD").base.cached);
+  fs::remove(Repo() + "/outer");
+  fs::create_symlink("../outside", Repo() + "/outer");
+  EXPECT_FALSE(Prove("HEAD").here.cached);
 }
 
 TEST_F(ProveTest, P1_HooksOfTheRepositoryDoNotRun) {

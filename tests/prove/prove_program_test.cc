@@ -156,12 +156,41 @@ TEST_F(ProveProgramTest, P1_CtrlCLeavesNoWorktree) {
   const std::string status = Git({"--no-optional-locks", "status", "--porcelain"});
   const ProgramResult stopped = Prove({"--config", Repo() + "/stop.toml", "HEAD"});
   EXPECT_EQ(stopped.status, 130);
-  EXPECT_EQ(stopped.out, "");
+  EXPECT_EQ(stopped.out, "prove: rc 130 (stopped)\n");
+  EXPECT_THAT(stopped.err, HasSubstr("Stopped at base, building (command 1 of 1): kill -INT"));
   EXPECT_EQ(Git({"worktree", "list"}), worktrees);
   EXPECT_EQ(ReadFile(Repo() + "/.git/index").value(), index);
   EXPECT_EQ(Git({"--no-optional-locks", "status", "--porcelain"}), status);
   for (const auto& entry : fs::directory_iterator(dir_ / "cache")) {
     EXPECT_FALSE(fs::exists(entry.path() / "source"));
+  }
+}
+
+// The command of the build kills its parent, the program, and goes on with a child of its own.
+TEST_F(ProveProgramTest, P1_AKilledRunLeavesNoProcessAndTheNextOneNoWorktree) {
+  const std::string worktrees = Git({"worktree", "list"});
+  const std::string alive = (dir_ / "alive").string();
+  Write("kill.toml",
+        "[build]\ncommands = [\"sh -c 'echo $$ > " + alive +
+            "; exec tail -f /dev/null' & while ! test -s " + alive +
+            "; do :; done; kill -KILL $PPID; wait\"]\n[record]\ncommands = [\"true\"]\n");
+  EXPECT_EQ(Prove({"--config", Repo() + "/kill.toml", "HEAD"}).status, 128 + 9);
+  const std::string pid = ReadFile(alive).value();
+  // Death comes soon after the program's and not with it.
+  const std::string program = "/proc/" + pid.substr(0, pid.size() - 1) + "/exe";
+  std::error_code gone;
+  for (int i = 0; i < 2'000'000 && !gone; ++i) static_cast<void>(fs::read_symlink(program, gone));
+  EXPECT_TRUE(gone) << program;
+  EXPECT_NE(Git({"worktree", "list"}), worktrees);
+  EXPECT_EQ(Prove({"HEAD"}).status, 0);
+  EXPECT_EQ(Git({"worktree", "list"}), worktrees);
+}
+
+TEST_F(ProveProgramTest, P1_AnEmptyNameIsAUsageError) {
+  for (const char* flag : {"--cache", "--config", "--here", "--matrix", "--job", "-o", "-m"}) {
+    const ProgramResult result = RunAssay({"prove", flag, "", "HEAD"});
+    EXPECT_EQ(result.status, 64);
+    EXPECT_THAT(result.err, HasSubstr(" is empty (\"\"); give it a value or leave it out."));
   }
 }
 
