@@ -198,7 +198,11 @@ Matrix Operands::F32(uint32_t rows, uint32_t cols) {
 }
 
 Matrix Operands::Weights(DType type, uint32_t rows, uint32_t cols) {
-  return {Bytes(RandomWeights(random_, type, rows, cols).bytes, 2), type, rows, cols};
+  std::vector<std::byte> bytes = RandomWeights(random_, type, rows, cols).bytes;
+  if (TargetOf(device_->info().code_format) == Target::kSpirv) {
+    PackWeights(type, rows, cols, bytes);
+  }
+  return {Bytes(bytes, 2), type, rows, cols};
 }
 
 Matrix Operands::Cache(DType type, uint32_t rows, uint32_t cols) {

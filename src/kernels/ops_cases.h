@@ -32,7 +32,7 @@ class Operands {
   }
   // An f32 matrix of random values.
   Matrix F32(uint32_t rows, uint32_t cols);
-  // A weight matrix, aligned to 2 bytes alone.
+  // A weight matrix in the device's layout, aligned to 2 bytes alone.
   Matrix Weights(DType type, uint32_t rows, uint32_t cols);
   // A cache whose values are of `type`.
   Matrix Cache(DType type, uint32_t rows, uint32_t cols);

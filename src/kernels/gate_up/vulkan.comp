@@ -74,9 +74,10 @@ void main() {
     GateDots(c.gate_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, gate);
     UpDots(c.up_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, up);
   }
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    if (Lane() == i && row + i < c.rows) {
-      out_values[c.out_at / 4u + pair * c.rows + row + i] = Mul(Silu(gate[i]), up[i]);
-    }
+  const uint own = row + Lane();
+  if (Lane() < 2u && own < c.rows) {
+    const bool first = Lane() == 0u;
+    out_values[c.out_at / 4u + pair * c.rows + own] =
+        Mul(Silu(first ? gate[0] : gate[1]), first ? up[0] : up[1]);
   }
 }

@@ -14,7 +14,9 @@ uint Thread() { return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID
 uint Lane() { return Thread() & 31u; }
 uint Group() { return Thread() >> 5; }
 
-// A multiply and an add fuse where the source says so and nowhere else.
+// A multiply and an add fuse where the source says so and nowhere else. A loop marked [[unroll]] must
+// hold no product that is added by itself: glslc unrolls it and forgets in the copies that the two
+// are not to be fused.
 float Add(float a, float b) {
   precise float r = a + b;
   return r;
@@ -27,10 +29,14 @@ float Mul(float a, float b) {
   precise float r = a * b;
   return r;
 }
+// Rounded once where the device can, which every NVIDIA device does; for sums of many products,
+// whose bits it makes the same wherever the same products are added.
 float Fma(float a, float b, float c) {
   precise float r = fma(a, b, c);
   return r;
 }
+// Rounded twice on every device.
+float MulAdd(float a, float b, float c) { return Add(Mul(a, b), c); }
 
 float Infinity() { return uintBitsToFloat(0x7F800000u); }
 float NaN() { return uintBitsToFloat(0x7FC00000u); }
@@ -47,15 +53,16 @@ float Exp(float x) {
   if (x > high) return Infinity();
   if (x < low) return 0.0;
   const float n = roundEven(Mul(x, 1.44269504));
-  float r = Fma(-n, 0.693359375, x);
-  r = Fma(-n, -2.12194440e-4, r);
+  // The first product is exact.
+  float r = Sub(x, Mul(n, 0.693359375));
+  r = Sub(r, Mul(n, -2.12194440e-4));
   float p = 1.0 / 5040.0;
-  p = Fma(p, r, 1.0 / 720.0);
-  p = Fma(p, r, 1.0 / 120.0);
-  p = Fma(p, r, 1.0 / 24.0);
-  p = Fma(p, r, 1.0 / 6.0);
-  p = Fma(p, r, 0.5);
-  p = Fma(Mul(p, r), r, r);
+  p = MulAdd(p, r, 1.0 / 720.0);
+  p = MulAdd(p, r, 1.0 / 120.0);
+  p = MulAdd(p, r, 1.0 / 24.0);
+  p = MulAdd(p, r, 1.0 / 6.0);
+  p = MulAdd(p, r, 0.5);
+  p = MulAdd(Mul(p, r), r, r);
   p = Add(p, 1.0);
   // 2^n in two factors: n = 128 has no float of its own.
   const int whole = int(n);

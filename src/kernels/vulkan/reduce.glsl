@@ -1,6 +1,7 @@
 // Sums over lanes and workgroups in one order, whatever the size of a subgroup: in a tree over 32
-// lanes, lane l with lane l ^ 16, then l ^ 8, 4, 2, 1. Every invocation of the workgroup must come
-// here together, and all lanes get the result.
+// lanes, lane l with lane l ^ 16, then l ^ 8, 4, 2, 1. What lies in another subgroup goes through
+// shared memory. Every invocation of the workgroup must come here together, and all lanes get the
+// result.
 #ifndef ASSAY_KERNELS_VULKAN_REDUCE_GLSL
 #define ASSAY_KERNELS_VULKAN_REDUCE_GLSL
 
@@ -16,9 +17,18 @@ float LaneSum(float value) {
     v = Add(v, subgroupShuffleXor(v, 2u));
     return Add(v, subgroupShuffleXor(v, 1u));
   }
-  reduce_room[Thread()] = value;
+  const uint t = Thread();
+  reduce_room[t] = value;
   barrier();
-  const uint base = Thread() & ~31u;
+  if (gl_SubgroupSize >= 8u) {
+    float v = Add(Add(value, reduce_room[t ^ 16u]),
+                  Add(reduce_room[t ^ 8u], reduce_room[t ^ 24u]));
+    barrier();
+    v = Add(v, subgroupShuffleXor(v, 4u));
+    v = Add(v, subgroupShuffleXor(v, 2u));
+    return Add(v, subgroupShuffleXor(v, 1u));
+  }
+  const uint base = t & ~31u;
   float tree[16];
   for (uint i = 0u; i < 16u; ++i) {
     tree[i] = Add(reduce_room[base + i], reduce_room[base + i + 16u]);
@@ -39,11 +49,18 @@ float LaneMax(float value) {
     v = max(v, subgroupShuffleXor(v, 2u));
     return max(v, subgroupShuffleXor(v, 1u));
   }
-  reduce_room[Thread()] = value;
+  const uint t = Thread();
+  reduce_room[t] = value;
   barrier();
-  const uint base = Thread() & ~31u;
-  float top = reduce_room[base];
-  for (uint i = 1u; i < 32u; ++i) top = max(top, reduce_room[base + i]);
+  float top = value;
+  if (gl_SubgroupSize >= 8u) {
+    top = max(max(value, reduce_room[t ^ 16u]), max(reduce_room[t ^ 8u], reduce_room[t ^ 24u]));
+    barrier();
+    top = max(top, subgroupShuffleXor(top, 4u));
+    top = max(top, subgroupShuffleXor(top, 2u));
+    return max(top, subgroupShuffleXor(top, 1u));
+  }
+  for (uint i = 0u; i < 32u; ++i) top = max(top, reduce_room[(t & ~31u) + i]);
   barrier();
   return top;
 }

@@ -5,7 +5,8 @@
 #include "kernels/vulkan/common.glsl"
 
 double MulAdd(double a, double b, double c) {
-  precise double r = fma(a, b, c);
+  precise double product = a * b;
+  precise double r = product + c;
   return r;
 }
 
