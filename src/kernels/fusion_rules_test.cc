@@ -12,6 +12,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/ops_cases.h"
 #include "kernels/spy_backend.h"
+#include "tests/conformance/executing_backends.h"
 
 namespace assay::kernels {
 namespace {
@@ -151,9 +152,10 @@ std::vector<Program> AllPrograms() {
 }
 
 // All buffers after a run; those of `between` empty.
-std::vector<std::vector<std::byte>> RunProgram(const Program& program, bool fuse) {
+std::vector<std::vector<std::byte>> RunProgram(const std::string& name, const Program& program,
+                                               bool fuse) {
   auto backend =
-      std::make_unique<testing::SpyBackend>(gpu::MakeBackend("cpu", {.threads = 2}).value());
+      std::make_unique<testing::SpyBackend>(gpu::MakeBackend(name, {.threads = 2}).value());
   testing::SpyBackend& spy = *backend;
   auto device = gpu::Device::Create(std::move(backend)).value();
   auto ops = Ops::Create(device.get()).value();
@@ -187,17 +189,24 @@ std::vector<std::vector<std::byte>> RunProgram(const Program& program, bool fuse
   return contents;
 }
 
-TEST(FusionRules, E10_EveryRuleGivesTheBitsOfItsParts) {
+class FusionRulesOn : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(FusionRulesOn, E10_EveryRuleGivesTheBitsOfItsParts) {
+  const auto rules = FusionRules(gpu::MakeBackend(GetParam()).value()->info());
   std::set<std::string> seen;
   for (const Program& program : AllPrograms()) {
     SCOPED_TRACE(program.kernel);
-    EXPECT_EQ(RunProgram(program, true), RunProgram(program, false));
+    if (std::ranges::find(rules, program.kernel, &gpu::FusionRule::kernel) == rules.end()) continue;
+    EXPECT_EQ(RunProgram(GetParam(), program, true), RunProgram(GetParam(), program, false));
     seen.insert(program.kernel);
   }
-  for (const gpu::FusionRule& rule : FusionRules({})) {
+  for (const gpu::FusionRule& rule : rules) {
     EXPECT_TRUE(seen.contains(std::string(rule.kernel))) << rule.kernel;
   }
 }
+INSTANTIATE_TEST_SUITE_P(Backends, FusionRulesOn,
+                         ::testing::ValuesIn(gpu::testing::ExecutingBackends()),
+                         gpu::testing::BackendTestName);
 
 // A rule names kernels of the table and binds as many bytes as the fused one takes.
 TEST(FusionRules, NameKernelsOfTheTable) {
@@ -206,7 +215,7 @@ TEST(FusionRules, NameKernelsOfTheTable) {
     EXPECT_NE(row, KernelTable().end()) << name;
     return row;
   };
-  for (const gpu::FusionRule& rule : FusionRules({})) {
+  for (const gpu::FusionRule& rule : FusionRules(gpu::DeviceInfo{})) {
     EXPECT_EQ(find(rule.kernel)->binding_count, rule.bindings.size()) << rule.kernel;
     for (const std::string_view part : rule.parts) find(part);
   }
