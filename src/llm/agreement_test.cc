@@ -16,6 +16,7 @@
 #include "assay/llm.h"
 
 #include "support/engine.h"
+#include "tests/conformance/executing_backends.h"
 
 namespace assay::llm {
 namespace {
@@ -33,10 +34,11 @@ std::string ReadAll(const std::string& path) {
 // What must hold of one weight type.
 struct Limits {
   std::string type;
-  double tie;         // A margin of our logits below it is a near tie.
-  double rms;         // Of the logits' differences, over all stored steps.
-  double kl;          // Mean Kullback-Leibler divergence of the two distributions.
-  double best_share;  // Of the stored steps, those with the same argmax.
+  double tie;               // A margin of our logits below it is a near tie.
+  double rms;               // Of the logits' differences, over all stored steps.
+  double kl;                // Mean Kullback-Leibler divergence of the two distributions.
+  double best_share;        // Of the stored steps, those with the same argmax.
+  size_t steps = SIZE_MAX;  // Of each prompt, at most.
 };
 
 void PrintTo(const Limits& limits, std::ostream* out) { *out << limits.type; }
@@ -112,13 +114,13 @@ bool OtherRunTakes(const ReferenceRun& run, size_t step, TokenId id) {
   return std::equal(begin, end, run.other_ids.begin()) && run.other_ids[step] == id;
 }
 
-void Follow(const testing::Engine& engine, const ReferenceRun& run, double tie,
+void Follow(const testing::Engine& engine, const ReferenceRun& run, const Limits& limits,
             LogitComparison* comparison, Verdicts* verdicts) {
   const auto decoder = engine.NewDecoder({.kv = run.kv});
   ASSERT_TRUE(decoder->Feed(run.prompt).has_value());
   size_t stored = 0;
   bool parted = false;
-  for (size_t step = 0; step < run.ids.size(); ++step) {
+  for (size_t step = 0; step < std::min(run.ids.size(), limits.steps); ++step) {
     const auto logits = decoder->Logits().value();
     if (!run.logits.empty() && stored < kLogitSteps.size() &&
         kLogitSteps[stored] == static_cast<int>(step)) {
@@ -131,7 +133,7 @@ void Follow(const testing::Engine& engine, const ReferenceRun& run, double tie,
       parted = true;
       const double margin =
           double{logits[static_cast<size_t>(best)]} - logits[static_cast<size_t>(reference)];
-      const bool near = margin <= tie || OtherRunTakes(run, step, best);
+      const bool near = margin <= limits.tie || OtherRunTakes(run, step, best);
       ++(near ? verdicts->near_tie : verdicts->diverged);
       EXPECT_TRUE(near) << "at step " << step << " this engine takes " << best << ", the reference "
                         << reference << ", with a margin of " << margin;
@@ -142,7 +144,7 @@ void Follow(const testing::Engine& engine, const ReferenceRun& run, double tie,
 }
 
 Agreement Measure(const testing::Engine& engine, const nlohmann::json& prompts,
-                  std::span<const float> logits, double tie) {
+                  std::span<const float> logits, const Limits& limits) {
   Agreement agreement;
   LogitComparison comparison;
   for (size_t i = 0; i < kPrompts; ++i) {
@@ -155,25 +157,22 @@ Agreement Measure(const testing::Engine& engine, const nlohmann::json& prompts,
             .other_ids = ids("greedy_kv_f16"),
             .logits = logits.subspan(i * kLogitSteps.size() * kVocabulary,
                                      kLogitSteps.size() * kVocabulary)},
-           tie, &comparison, &agreement.f32_cache);
+           limits, &comparison, &agreement.f32_cache);
     Follow(engine,
            {.kv = KvType::kF16,
             .prompt = ids("prompt_ids"),
             .ids = ids("greedy_kv_f16"),
             .other_ids = ids("greedy_kv_f32"),
             .logits = {}},
-           tie, &comparison, &agreement.f16_cache);
+           limits, &comparison, &agreement.f16_cache);
   }
   comparison.Finish(&agreement);
   return agreement;
 }
 
-void Check(const std::string& model_path, const nlohmann::json& prompts,
+void Check(const testing::Engine& engine, const nlohmann::json& prompts,
            std::span<const float> logits, const Limits& limits) {
-  auto file = gguf::File::Open(model_path);
-  ASSERT_TRUE(file.has_value()) << file.error().ToString();
-  const testing::Engine engine(*file);
-  const Agreement agreement = Measure(engine, prompts, logits, limits.tie);
+  const Agreement agreement = Measure(engine, prompts, logits, limits);
   const auto show = [](const Verdicts& verdicts) {
     return std::to_string(verdicts.identical) + " identical, " + std::to_string(verdicts.near_tie) +
            " near ties, " + std::to_string(verdicts.diverged) + " diverged";
@@ -197,15 +196,29 @@ std::vector<float> Floats(std::string_view bytes) {
 // 0.003; a margin of two logits moves by the rounding of both engines.
 constexpr double kRoundingInTies = 5;
 
-TEST(Agreement, G4_TheShippedModelAgreesWithLlamaCpp) {
+class ShippedModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedModel, G4_AgreesWithLlamaCpp) {
   const std::string root = ASSAY_SOURCE_DIR;
   const auto all = nlohmann::json::parse(ReadAll(root + "/tests/data/llama_greedy.json"));
   const std::vector<float> logits = Floats(ReadAll(root + "/tests/data/llama_logits_q8_0.f32"));
   ASSERT_EQ(logits.size(), kFloatsOfAType);
-  Check(
-      root + "/models/tiny-tales-12m-Q8_0.gguf", all["types"]["Q8_0"], logits,
-      {.type = "Q8_0", .tie = 0.09 * kRoundingInTies, .rms = 0.15, .kl = 0.01, .best_share = 0.9});
+  auto device = gpu::Device::Create(gpu::MakeBackend(GetParam()).value()).value();
+  // A CPU that plays a GPU takes its time.
+  const bool slow = GetParam() == "vulkan";
+  const testing::Engine engine(ReadAll(root + "/models/tiny-tales-12m-Q8_0.gguf"),
+                               std::move(device));
+  Check(engine, all["types"]["Q8_0"], logits,
+        {.type = "Q8_0",
+         .tie = 0.09 * kRoundingInTies,
+         .rms = 0.15,
+         .kl = 0.01,
+         .best_share = 0.9,
+         .steps = slow ? 8 : SIZE_MAX});
 }
+INSTANTIATE_TEST_SUITE_P(Backends, ShippedModel,
+                         ::testing::ValuesIn(gpu::testing::ExecutingBackends()),
+                         gpu::testing::BackendTestName);
 
 // The other types' files are not in the repository. ASSAY_MODELS_DIR names a folder with them,
 // their ids (llama_greedy.json) and logits (llama_logits.f32); without it these tests do not exist.
@@ -233,7 +246,9 @@ TEST_P(OtherTypesAgreement, G4_AgreesWithLlamaCpp) {
   size_t index = 0;
   for (const auto& [type, prompts] : all["types"].items()) {
     if (type == GetParam().type) {
-      Check(OtherModels() + "/tiny-tales-12m-" + type + ".gguf", nlohmann::json(prompts),
+      auto file = gguf::File::Open(OtherModels() + "/tiny-tales-12m-" + type + ".gguf");
+      ASSERT_TRUE(file.has_value()) << file.error().ToString();
+      Check(testing::Engine(*file), nlohmann::json(prompts),
             std::span(logits).subspan(index * kFloatsOfAType, kFloatsOfAType), GetParam());
     }
     ++index;
