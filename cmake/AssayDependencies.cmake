@@ -12,9 +12,21 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(CAPSTONE REQUIRED IMPORTED_TARGET capstone)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
-# The Vulkan loader and the shader compiler are opened at run time; their headers are all that the build needs.
+# The Vulkan loader is opened at run time; its headers are all that the build needs.
 find_path(VULKAN_INCLUDE_DIR vulkan/vulkan.h REQUIRED)
-pkg_check_modules(SHADERC REQUIRED shaderc)
+# Debian's libshaderc.so lacks the compiler behind it, so that only programs which bring one can open it. The archives are
+# whole together.
+find_path(SHADERC_INCLUDE_DIR shaderc/shaderc.h REQUIRED)
+set(SHADERC_ARCHIVES)
+foreach(name IN ITEMS shaderc_combined glslang MachineIndependent GenericCodeGen OSDependent OGLCompiler HLSL SPIRV
+        SPIRV-Tools-opt SPIRV-Tools)
+  find_library(SHADERC_LIBRARY_${name} "lib${name}.a" REQUIRED)
+  list(APPEND SHADERC_ARCHIVES "${SHADERC_LIBRARY_${name}}")
+endforeach()
+add_library(assay_shaderc INTERFACE)
+target_include_directories(assay_shaderc SYSTEM INTERFACE "${SHADERC_INCLUDE_DIR}")
+list(JOIN SHADERC_ARCHIVES "," SHADERC_GROUP)
+target_link_libraries(assay_shaderc INTERFACE "$<LINK_GROUP:RESCAN,${SHADERC_GROUP}>" Threads::Threads)
 find_program(ASSAY_GLSLC glslc REQUIRED)
 find_program(ASSAY_SPIRV_VAL spirv-val REQUIRED)
 if(ASSAY_DEVELOPER_MODE)

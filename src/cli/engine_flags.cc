@@ -86,9 +86,10 @@ std::vector<Flag> EngineFlags::Flags() {
        .group = group},
       {.names = "--mmap",
        .value = SwitchValue{&mmap},
-       .help = "Uses the mapped file as weights instead of reading it into memory of the program's "
-               "own: starts sooner, may decode slower. Without effect on a device that cannot reach "
-               "the host's memory or wants weights in another layout.",
+       .help =
+           "Uses the mapped file as weights instead of reading it into memory of the program's "
+           "own: starts sooner, may decode slower. Without effect on a device that cannot reach "
+           "the host's memory or wants weights in another layout.",
        .group = group},
       {.names = "--checked",
        .value = SwitchValue{&checked},

@@ -1,4 +1,4 @@
-// Which backends the conformance suite runs on.
+// Which backends the conformance suite runs on, and by which of their optional paths.
 #ifndef ASSAY_TESTS_CONFORMANCE_EXECUTING_BACKENDS_H_
 #define ASSAY_TESTS_CONFORMANCE_EXECUTING_BACKENDS_H_
 
@@ -24,13 +24,25 @@ enum class Trait : uint8_t {
   kLimitsBuffers,  // A buffer of the largest size that it names is more than there is.
 };
 
-// Those of BackendNames() that have the trait, and run here, by the exclusions in the .cc file.
+// The variants, by the table in the .cc file, of the backends that have the trait and run here: the
+// name of a backend ("cpu"), or of one with some of its optional paths turned off
+// ("vulkan_fences").
 std::vector<std::string> BackendsWith(Trait trait);
 inline std::vector<std::string> RunnableBackends() { return BackendsWith(Trait::kRunsHere); }
 inline std::vector<std::string> ExecutingBackends() { return BackendsWith(Trait::kExecutes); }
 
+// Those that are of `backend`; none where it does not run.
+std::vector<std::string> VariantsOf(std::string_view backend);
+
+// `options` as the variant asks for.
+BackendOptions OptionsOf(const std::string& variant, BackendOptions options = {});
+
+// gpu::MakeBackend for a variant.
+Result<std::unique_ptr<Backend>> MakeVariant(const std::string& variant,
+                                             const BackendOptions& options = {});
+
 // A device with the test kernels; failure is a test failure.
-std::unique_ptr<Device> MakeDevice(const std::string& backend, const BackendOptions& options = {},
+std::unique_ptr<Device> MakeDevice(const std::string& variant, const BackendOptions& options = {},
                                    const DeviceOptions& device_options = {});
 
 // The same over a backend that the test has made.

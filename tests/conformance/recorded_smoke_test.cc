@@ -31,7 +31,7 @@ class RecordedSmokeTest : public ::testing::TestWithParam<std::string> {
     const auto writer = trace::TraceWriter::CreateInMemory(&text, {}).value();
     {
       const auto device = testing::MakeDevice(record::MakeRecordingBackend(
-          MakeBackend(GetParam(), {.threads = 1}).value(), writer.get()));
+          testing::MakeVariant(GetParam(), {.threads = 1}).value(), writer.get()));
       const auto session = device->CreateSession({.barriers = mode}).value();
       const Buffer a = MakeBuffer(*device, 16384, "a");
       const Buffer b = MakeBuffer(*device, 16384, "b");

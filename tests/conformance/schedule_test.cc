@@ -40,7 +40,7 @@ class SilentArranger final : public Arranger {
 };
 
 std::vector<Schedule> SchedulesOf(const std::string& backend) {
-  return FixedSchedules(MakeBackend(backend).value()->info());
+  return FixedSchedules(testing::MakeVariant(backend).value()->info());
 }
 
 bool Executes(const std::string& backend) {
@@ -110,8 +110,9 @@ class ScheduledSmokeTest : public ::testing::TestWithParam<std::string> {
     return Smoke(MakeDevice(GetParam(), {.threads = 2, .schedule = schedule}));
   }
   Smoke MakeSilent(const Schedule& schedule) {
-    return Smoke(MakeDevice(MakeScheduledBackend(MakeBackend(GetParam(), {.threads = 2}).value(),
-                                                 std::make_shared<SilentArranger>(schedule))));
+    return Smoke(
+        MakeDevice(MakeScheduledBackend(testing::MakeVariant(GetParam(), {.threads = 2}).value(),
+                                        std::make_shared<SilentArranger>(schedule))));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Backends, ScheduledSmokeTest,
@@ -157,7 +158,7 @@ TEST_P(ScheduledSmokeTest, E7_E8_WithoutItsBarrierTheResultIsWrongEveryTime) {
   }
   // Workgroup by workgroup, some products come before their sums and some behind them, the same
   // ones every time.
-  if (!MakeBackend(GetParam()).value()->info().interleaves) return;
+  if (!testing::MakeVariant(GetParam()).value()->info().interleaves) return;
   Smoke smoke = MakeSilent({ScheduleKind::kInterleaved, 1});
   ASSERT_THAT(smoke.Run(false), Succeeds());
   const size_t right = smoke.CountRight();
@@ -201,7 +202,8 @@ TEST_P(ScheduleTest, E8_TheTraceIsTheSameBytesUnderEverySchedule) {
     std::string text;
     const auto writer = trace::TraceWriter::CreateInMemory(&text, {}).value();
     RunProgram(*MakeDevice(record::MakeRecordingBackend(
-        MakeBackend(GetParam(), {.threads = 2, .schedule = schedule}).value(), writer.get())));
+        testing::MakeVariant(GetParam(), {.threads = 2, .schedule = schedule}).value(),
+        writer.get())));
     EXPECT_THAT(writer->Close(), Succeeds());
     return text;
   };
@@ -215,10 +217,10 @@ TEST_P(ScheduleTest, E8_TheTraceIsTheSameBytesUnderEverySchedule) {
 TEST_P(ScheduleTest, E8_TheDeviceGetsTheOrderWithABarrierBehindEach) {
   const auto log_of = [&](const Schedule& schedule) {
     const auto spy = std::make_shared<testing::Spy>();
-    const auto device =
-        MakeDevice(MakeScheduledBackend(
-                       testing::MakeSpyBackend(MakeBackend(GetParam()).value(), spy), schedule)
-                       .value());
+    const auto device = MakeDevice(
+        MakeScheduledBackend(testing::MakeSpyBackend(testing::MakeVariant(GetParam()).value(), spy),
+                             schedule)
+            .value());
     const Buffer x = MakeBuffer(*device, 256, "x");
     const Buffer y = MakeBuffer(*device, 256, "y");
     const auto session = device->CreateSession({.barriers = BarrierMode::kManual}).value();
@@ -275,16 +277,16 @@ TEST_P(ScheduleTest, E8_OnlyCertainConflictsAreErrors) {
 
 TEST_P(ScheduleTest, E8_AnInterleavingIsRefusedWhereItCannotBe) {
   const Schedule schedule{ScheduleKind::kInterleaved, 1};
-  auto backend = MakeBackend(GetParam(), {.schedule = schedule});
-  if (!MakeBackend(GetParam()).value()->info().interleaves) {
+  auto backend = testing::MakeVariant(GetParam(), {.schedule = schedule});
+  if (!testing::MakeVariant(GetParam()).value()->info().interleaves) {
     EXPECT_THAT(backend, FailsWith(ErrorCode::kUnsupported, "cannot run workgroups interleaved"));
     return;
   }
   EXPECT_THAT(Device::Create(*std::move(backend), {.checked = true}),
               FailsWith(ErrorCode::kUnsupported, "cannot run workgroups interleaved"));
-  EXPECT_TRUE(
-      Device::Create(MakeBackend(GetParam(), {.schedule = {ScheduleKind::kRandom, 1}}).value(),
-                     {.checked = true}));
+  EXPECT_TRUE(Device::Create(
+      testing::MakeVariant(GetParam(), {.schedule = {ScheduleKind::kRandom, 1}}).value(),
+      {.checked = true}));
 }
 
 // --- Results

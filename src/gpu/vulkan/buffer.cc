@@ -16,15 +16,8 @@ constexpr uint64_t kWordBytes = 4;
 // --- VulkanBuffer
 
 VulkanBuffer::~VulkanBuffer() {
-  const uint64_t last = last_copy_.load(std::memory_order_acquire);
+  const uint64_t last = last_copy_.value();
   if (last != 0) maker_->Retire(last, std::move(storage_));
-}
-
-void VulkanBuffer::NoteCopy(uint64_t value) {
-  uint64_t known = last_copy_.load(std::memory_order_relaxed);
-  while (known < value &&
-         !last_copy_.compare_exchange_weak(known, value, std::memory_order_release)) {
-  }
 }
 
 // --- BufferMaker
@@ -33,7 +26,7 @@ BufferMaker::BufferMaker(const LogicalDevice* device, SubmitQueue* queue)
     : device_(device), queue_(queue), memory_(device), transfer_(device, &memory_, queue) {}
 
 BufferMaker::~BufferMaker() {
-  for (const Retired& retired : retired_) (void)queue_->Wait(retired.value);
+  for (const Retired& retired : retired_) queue_->Drain(retired.value);
 }
 
 Result<std::unique_ptr<VulkanBuffer>> BufferMaker::Make(const BufferDesc& desc) {
@@ -65,9 +58,7 @@ Result<std::unique_ptr<VulkanBuffer>> BufferMaker::Make(const BufferDesc& desc) 
   if (unified) {
     std::memset(buffer->mapped(), 0, info.size);
   } else {
-    ASSAY_ASSIGN_OR_RETURN(const uint64_t value,
-                           transfer_.FillWithZeros(storage.buffer.get(), desc.label));
-    buffer->NoteCopy(value);
+    ASSAY_TRY(transfer_.FillWithZeros(buffer->target()));
   }
   return buffer;
 }
@@ -77,10 +68,7 @@ Status BufferMaker::Write(VulkanBuffer* buffer, uint64_t offset, std::span<const
     std::memcpy(buffer->mapped() + offset, bytes.data(), bytes.size());
     return {};
   }
-  ASSAY_ASSIGN_OR_RETURN(const uint64_t value,
-                         transfer_.Write(buffer->handle(), offset, bytes, buffer->label()));
-  buffer->NoteCopy(value);
-  return {};
+  return transfer_.Write(buffer->target(), offset, bytes);
 }
 
 Status BufferMaker::Read(VulkanBuffer* buffer, uint64_t offset, std::span<std::byte> bytes) {
@@ -88,7 +76,7 @@ Status BufferMaker::Read(VulkanBuffer* buffer, uint64_t offset, std::span<std::b
     std::memcpy(bytes.data(), buffer->mapped() + offset, bytes.size());
     return {};
   }
-  return transfer_.Read(buffer->handle(), offset, bytes, buffer->label());
+  return transfer_.Read(buffer->target(), offset, bytes);
 }
 
 void BufferMaker::Retire(uint64_t value, VulkanBuffer::Storage storage) {

@@ -2,7 +2,6 @@
 #ifndef ASSAY_GPU_VULKAN_BUFFER_H_
 #define ASSAY_GPU_VULKAN_BUFFER_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,14 +44,13 @@ class VulkanBuffer final : public BackendBuffer {
   VulkanBuffer(BufferMaker* maker, const BufferDesc& desc)
       : maker_(maker), label_(desc.label), size_bytes_(desc.size_bytes) {}
 
-  // A copy of value `value` uses it.
-  void NoteCopy(uint64_t value);
+  CopyTarget target() { return {handle(), label_, &last_copy_}; }
 
   BufferMaker* maker_;
   std::string label_;
   uint64_t size_bytes_;
   Storage storage_;
-  std::atomic<uint64_t> last_copy_{0};
+  LastCopy last_copy_;
 };
 
 // Thread-safe. Must outlive its buffers.

@@ -4,58 +4,22 @@
 #include <memory>
 #include <string>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <shaderc/shaderc.h>
 
 namespace assay::gpu::vulkan {
 namespace {
 
-constexpr const char* kLibrary = "libshaderc.so.1";
-
-// Opened when it is first needed, so that a program which never compiles does not need it.
-#define ASSAY_SHADERC_FUNCTIONS(X)                  \
-  X(shaderc_compiler_initialize)                    \
-  X(shaderc_compiler_release)                       \
-  X(shaderc_compile_options_initialize)             \
-  X(shaderc_compile_options_release)                \
-  X(shaderc_compile_options_add_macro_definition)   \
-  X(shaderc_compile_options_set_optimization_level) \
-  X(shaderc_compile_options_set_target_env)         \
-  X(shaderc_compile_options_set_include_callbacks)  \
-  X(shaderc_compile_into_spv)                       \
-  X(shaderc_result_release)                         \
-  X(shaderc_result_get_compilation_status)          \
-  X(shaderc_result_get_error_message)               \
-  X(shaderc_result_get_length)                      \
-  X(shaderc_result_get_bytes)
-
-struct Shaderc {
-#define ASSAY_MEMBER(name) decltype(&::name) name = nullptr;
-  ASSAY_SHADERC_FUNCTIONS(ASSAY_MEMBER)
-#undef ASSAY_MEMBER
-};
-
-Result<Shaderc> OpenShaderc() {
-  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) {
-    return Fail(ErrorCode::kDevice, kLibrary,
-                fmt::format("The shader compiler cannot be opened: {}; install libshaderc1, or use "
-                            "the kernels that were compiled with the program.",
-                            dlerror()));
+// Deletes an object of shaderc's by the function that releases it.
+template <auto kRelease>
+struct Releaser {
+  template <typename T>
+  void operator()(T* object) const {
+    kRelease(object);
   }
-  Shaderc shaderc;
-  const char* missing = nullptr;
-#define ASSAY_LOAD(name)                                                     \
-  shaderc.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
-  if (shaderc.name == nullptr) missing = #name;
-  ASSAY_SHADERC_FUNCTIONS(ASSAY_LOAD)
-#undef ASSAY_LOAD
-  dlclose(library);
-  if (missing == nullptr) return shaderc;
-  return Fail(ErrorCode::kDevice, kLibrary,
-              fmt::format("The shader compiler ({}) has no {}.", kLibrary, missing));
-}
+};
+template <typename T, auto kRelease>
+using Shaderc = std::unique_ptr<T, Releaser<kRelease>>;
 
 // One answer to an #include: the embedded file, or the words that it is not there.
 struct Include {
@@ -91,46 +55,40 @@ void ReleaseInclude(void*, shaderc_include_result* result) {
 }  // namespace
 
 Result<std::vector<uint32_t>> CompileGlsl(const SpirvKernel& kernel, std::string_view name) {
-  ASSAY_ASSIGN_OR_RETURN(const Shaderc shaderc, OpenShaderc());
-  const std::unique_ptr<shaderc_compiler, decltype(shaderc.shaderc_compiler_release)> compiler(
-      shaderc.shaderc_compiler_initialize(), shaderc.shaderc_compiler_release);
-  const std::unique_ptr<shaderc_compile_options, decltype(shaderc.shaderc_compile_options_release)>
-      options(shaderc.shaderc_compile_options_initialize(),
-              shaderc.shaderc_compile_options_release);
+  const Shaderc<shaderc_compiler, shaderc_compiler_release> compiler(shaderc_compiler_initialize());
+  const Shaderc<shaderc_compile_options, shaderc_compile_options_release> options(
+      shaderc_compile_options_initialize());
   if (compiler == nullptr || options == nullptr) {
     return Fail(ErrorCode::kAllocation, std::string(name),
                 fmt::format("The shader compiler cannot be started for kernel \"{}\".", name));
   }
   // The same as ASSAY_GLSLC_OPTIONS in cmake/EmbedSpirv.cmake.
-  shaderc.shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan,
-                                                 shaderc_env_version_vulkan_1_2);
-  shaderc.shaderc_compile_options_set_optimization_level(options.get(),
-                                                         shaderc_optimization_level_performance);
+  shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan,
+                                         shaderc_env_version_vulkan_1_2);
+  shaderc_compile_options_set_optimization_level(options.get(),
+                                                 shaderc_optimization_level_performance);
   for (const std::string_view define : kernel.defines) {
     const size_t equals = std::min(define.find('='), define.size());
     const std::string_view value = define.substr(std::min(equals + 1, define.size()));
-    shaderc.shaderc_compile_options_add_macro_definition(options.get(), define.data(), equals,
-                                                         value.data(), value.size());
+    shaderc_compile_options_add_macro_definition(options.get(), define.data(), equals, value.data(),
+                                                 value.size());
   }
   SpirvKernel source = kernel;
-  shaderc.shaderc_compile_options_set_include_callbacks(options.get(), ResolveInclude,
-                                                        ReleaseInclude, &source);
+  shaderc_compile_options_set_include_callbacks(options.get(), ResolveInclude, ReleaseInclude,
+                                                &source);
   const std::string file(name);
-  const std::unique_ptr<shaderc_compilation_result, decltype(shaderc.shaderc_result_release)>
-      result(shaderc.shaderc_compile_into_spv(compiler.get(), kernel.source.data(),
-                                              kernel.source.size(), shaderc_compute_shader,
-                                              file.c_str(), "main", options.get()),
-             shaderc.shaderc_result_release);
-  if (result == nullptr || shaderc.shaderc_result_get_compilation_status(result.get()) !=
-                               shaderc_compilation_status_success) {
-    std::string message =
-        result == nullptr ? "" : shaderc.shaderc_result_get_error_message(result.get());
+  const Shaderc<shaderc_compilation_result, shaderc_result_release> result(
+      shaderc_compile_into_spv(compiler.get(), kernel.source.data(), kernel.source.size(),
+                               shaderc_compute_shader, file.c_str(), "main", options.get()));
+  if (result == nullptr ||
+      shaderc_result_get_compilation_status(result.get()) != shaderc_compilation_status_success) {
+    std::string message = result == nullptr ? "" : shaderc_result_get_error_message(result.get());
     while (message.ends_with('\n')) message.pop_back();
     return Fail(ErrorCode::kKernelCompile, file,
                 fmt::format("The GLSL of kernel \"{}\" does not compile: {}", name, message));
   }
-  const char* const bytes = shaderc.shaderc_result_get_bytes(result.get());
-  const size_t length = shaderc.shaderc_result_get_length(result.get());
+  const char* const bytes = shaderc_result_get_bytes(result.get());
+  const size_t length = shaderc_result_get_length(result.get());
   std::vector<uint32_t> words(length / sizeof(uint32_t));
   std::copy_n(bytes, words.size() * sizeof(uint32_t), reinterpret_cast<char*>(words.data()));
   return words;

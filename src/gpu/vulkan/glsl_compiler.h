@@ -12,7 +12,7 @@
 
 namespace assay::gpu::vulkan {
 
-// Errors: kKernelCompile, with the compiler's messages; kDevice when libshaderc is not installed.
+// Error kKernelCompile, with the compiler's messages.
 Result<std::vector<uint32_t>> CompileGlsl(const SpirvKernel& kernel, std::string_view name);
 
 }  // namespace assay::gpu::vulkan

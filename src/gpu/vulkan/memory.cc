@@ -172,16 +172,18 @@ Result<MemoryPiece> MemoryAllocator::Allocate(const VkMemoryRequirements& wanted
                                               std::string_view label) {
   ASSAY_ASSIGN_OR_RETURN(const uint32_t type, PickType(wanted.memoryTypeBits, use, label));
   const std::lock_guard lock(mutex_);
+  const bool map = use != MemoryUse::kDevice;
   const bool alone = wanted.size > kBlockBytes / 2;
   if (!alone) {
     for (const std::unique_ptr<MemoryBlock>& block : blocks_) {
       if (block->type != type || block->size_bytes != kBlockBytes) continue;
+      // One type may serve uses that map it and such that do not.
+      if ((block->mapped != nullptr) != map) continue;
       if (const auto offset = block->Take(wanted.size, wanted.alignment)) {
         return MemoryPiece(this, block.get(), *offset, wanted.size);
       }
     }
   }
-  const bool map = use != MemoryUse::kDevice;
   Result<MemoryBlock*> block = AddBlock(type, alone ? wanted.size : kBlockBytes, map, label);
   // What is left of the memory may be less than a block.
   if (!block && !alone && block.error().code() == ErrorCode::kAllocation) {
@@ -198,6 +200,7 @@ void MemoryAllocator::Free(MemoryBlock* block, uint64_t offset, uint64_t size_by
   const bool keep = block->size_bytes == kBlockBytes &&
                     std::ranges::none_of(blocks_, [&](const std::unique_ptr<MemoryBlock>& other) {
                       return other.get() != block && other->type == block->type &&
+                             (other->mapped != nullptr) == (block->mapped != nullptr) &&
                              other->size_bytes == kBlockBytes && other->whole();
                     });
   if (!keep) std::erase_if(blocks_, [&](const auto& other) { return other.get() == block; });

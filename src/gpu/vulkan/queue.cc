@@ -5,8 +5,7 @@
 namespace assay::gpu::vulkan {
 
 VulkanQueue::~VulkanQueue() {
-  // A failure means that the device is lost, and then nothing runs.
-  if (!running_.empty()) (void)queue_->Wait(running_.back()->value);
+  if (!running_.empty()) queue_->Drain(running_.back()->value);
 }
 
 void VulkanQueue::Reclaim() {

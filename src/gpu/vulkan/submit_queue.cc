@@ -25,7 +25,17 @@ Result<std::unique_ptr<SubmitQueue>> SubmitQueue::Create(const LogicalDevice* de
   return queue;
 }
 
-SubmitQueue::~SubmitQueue() { device_->api().vkDeviceWaitIdle(device_->handle()); }
+SubmitQueue::~SubmitQueue() { WaitIdle(); }
+
+void SubmitQueue::WaitIdle() {
+  const std::lock_guard lock(mutex_);
+  // It fails at once on a lost device, which runs nothing.
+  device_->api().vkDeviceWaitIdle(device_->handle());
+}
+
+void SubmitQueue::Drain(uint64_t value) {
+  if (value != 0 && !Wait(value)) WaitIdle();
+}
 
 Result<uint64_t> SubmitQueue::Submit(VkCommandBuffer commands, std::string_view what) {
   const std::string& name = device_->physical().name;
@@ -68,7 +78,10 @@ Result<uint64_t> SubmitQueue::Submit(VkCommandBuffer commands, std::string_view 
 
 Status SubmitQueue::Wait(uint64_t value) {
   if (device_->lost()) return Fail(device_->LostError());
-  return timeline_ ? WaitTimeline(value) : WaitFence(value);
+  Status waited = timeline_ ? WaitTimeline(value) : WaitFence(value);
+  // What the program frees now is used by nothing.
+  if (!waited && device_->lost()) WaitIdle();
+  return waited;
 }
 
 Status SubmitQueue::WaitTimeline(uint64_t value) {
@@ -103,7 +116,10 @@ Status SubmitQueue::WaitFence(uint64_t value) {
 }
 
 uint64_t SubmitQueue::Passed() {
-  if (device_->lost()) return std::numeric_limits<uint64_t>::max();
+  if (device_->lost()) {
+    WaitIdle();
+    return std::numeric_limits<uint64_t>::max();
+  }
   if (timeline_) {
     uint64_t value = 0;
     device_->api().vkGetSemaphoreCounterValue(device_->handle(), timeline_.get(), &value);

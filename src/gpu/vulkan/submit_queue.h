@@ -31,6 +31,9 @@ class SubmitQueue final {
   Result<uint64_t> Submit(VkCommandBuffer commands, std::string_view what);
   // Returns when `value` has passed. Error kDevice when the device is lost; nothing runs then.
   Status Wait(uint64_t value);
+  // The same for whoever is about to free what `value` uses: nothing of it runs afterwards, however
+  // waiting went.
+  void Drain(uint64_t value);
   // The last value that has passed; all of them when the device is lost.
   uint64_t Passed();
 
@@ -42,6 +45,8 @@ class SubmitQueue final {
   };
 
   explicit SubmitQueue(const LogicalDevice* device) : device_(device) {}
+  // Returns when the driver runs nothing any more.
+  void WaitIdle();
   Status WaitTimeline(uint64_t value);
   Status WaitFence(uint64_t value);
 

@@ -54,7 +54,7 @@ Transfer::Transfer(const LogicalDevice* device, MemoryAllocator* memory, SubmitQ
 }
 
 Transfer::~Transfer() {
-  for (const std::unique_ptr<Slot>& slot : slots_) (void)queue_->Wait(slot->value);
+  for (const std::unique_ptr<Slot>& slot : slots_) queue_->Drain(slot->value);
 }
 
 Result<Transfer::Slot*> Transfer::Acquire(std::string_view label) {
@@ -122,8 +122,9 @@ Status Transfer::Open(Slot* slot, std::string_view label) {
   return {};
 }
 
-Result<uint64_t> Transfer::Submit(Slot* slot, std::string_view label,
-                                  const std::function<void(VkCommandBuffer)>& record) {
+Status Transfer::Submit(Slot* slot, const CopyTarget& target,
+                        const std::function<void(VkCommandBuffer)>& record) {
+  const std::string_view label = target.label;
   const DeviceApi& api = device_->api();
   const std::string doing = fmt::format("A copy for buffer \"{}\" cannot be recorded", label);
   VkCommandBufferBeginInfo begin = {};
@@ -143,47 +144,44 @@ Result<uint64_t> Transfer::Submit(Slot* slot, std::string_view label,
                          [&] { return api.vkEndCommandBuffer(slot->commands); }));
   ASSAY_ASSIGN_OR_RETURN(
       slot->value, queue_->Submit(slot->commands, fmt::format("A copy for buffer \"{}\"", label)));
-  return slot->value;
+  target.last->Note(slot->value);
+  return {};
 }
 
-Result<uint64_t> Transfer::FillWithZeros(VkBuffer buffer, std::string_view label) {
-  ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(label));
+Status Transfer::FillWithZeros(const CopyTarget& target) {
+  ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(target.label));
   const SlotScope scope(this, slot);
-  return Submit(slot, label, [&](VkCommandBuffer commands) {
-    device_->api().vkCmdFillBuffer(commands, buffer, 0, VK_WHOLE_SIZE, 0);
+  return Submit(slot, target, [&](VkCommandBuffer commands) {
+    device_->api().vkCmdFillBuffer(commands, target.buffer, 0, VK_WHOLE_SIZE, 0);
   });
 }
 
-Result<uint64_t> Transfer::Write(VkBuffer buffer, uint64_t offset, std::span<const std::byte> bytes,
-                                 std::string_view label) {
-  uint64_t value = 0;
+Status Transfer::Write(const CopyTarget& target, uint64_t offset,
+                       std::span<const std::byte> bytes) {
   for (uint64_t done = 0; done < bytes.size();) {
     const uint64_t length = std::min<uint64_t>(kSlotBytes, bytes.size() - done);
-    ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(label));
+    ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(target.label));
     const SlotScope scope(this, slot);
     std::memcpy(slot->memory.mapped(), bytes.data() + done, length);
     const VkBufferCopy copy = {0, offset + done, length};
-    ASSAY_ASSIGN_OR_RETURN(value, Submit(slot, label, [&](VkCommandBuffer commands) {
-                             device_->api().vkCmdCopyBuffer(commands, slot->buffer.get(), buffer, 1,
-                                                            &copy);
-                           }));
+    ASSAY_TRY(Submit(slot, target, [&](VkCommandBuffer commands) {
+      device_->api().vkCmdCopyBuffer(commands, slot->buffer.get(), target.buffer, 1, &copy);
+    }));
     done += length;
   }
-  return value;
+  return {};
 }
 
-Status Transfer::Read(VkBuffer buffer, uint64_t offset, std::span<std::byte> bytes,
-                      std::string_view label) {
+Status Transfer::Read(const CopyTarget& target, uint64_t offset, std::span<std::byte> bytes) {
   for (uint64_t done = 0; done < bytes.size();) {
     const uint64_t length = std::min<uint64_t>(kSlotBytes, bytes.size() - done);
-    ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(label));
+    ASSAY_ASSIGN_OR_RETURN(Slot* const slot, Acquire(target.label));
     const SlotScope scope(this, slot);
     const VkBufferCopy copy = {offset + done, 0, length};
-    ASSAY_ASSIGN_OR_RETURN(const uint64_t value, Submit(slot, label, [&](VkCommandBuffer commands) {
-                             device_->api().vkCmdCopyBuffer(commands, buffer, slot->buffer.get(), 1,
-                                                            &copy);
-                           }));
-    ASSAY_TRY(queue_->Wait(value));
+    ASSAY_TRY(Submit(slot, target, [&](VkCommandBuffer commands) {
+      device_->api().vkCmdCopyBuffer(commands, target.buffer, slot->buffer.get(), 1, &copy);
+    }));
+    ASSAY_TRY(queue_->Wait(slot->value));
     std::memcpy(bytes.data() + done, slot->memory.mapped(), length);
     done += length;
   }

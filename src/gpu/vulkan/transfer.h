@@ -3,6 +3,7 @@
 #ifndef ASSAY_GPU_VULKAN_TRANSFER_H_
 #define ASSAY_GPU_VULKAN_TRANSFER_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +22,30 @@
 
 namespace assay::gpu::vulkan {
 
+// The last copy that uses a buffer, which must live until the queue has passed it. Thread-safe.
+class LastCopy final {
+ public:
+  uint64_t value() const { return value_.load(std::memory_order_acquire); }
+  void Note(uint64_t value) {
+    uint64_t known = value_.load(std::memory_order_relaxed);
+    while (known < value &&
+           !value_.compare_exchange_weak(known, value, std::memory_order_release)) {
+    }
+  }
+
+ private:
+  std::atomic<uint64_t> value_{0};  // 0: none.
+};
+
+// A buffer as copies see it.
+struct CopyTarget {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::string_view label;
+  LastCopy* last = nullptr;  // Told of each submission, also when a later step fails.
+};
+
 // Thread-safe. What it does is ordered with everything else that the queue runs, by the order of
-// the calls. Buffers that a Fill or Write uses must live until the returned value has passed.
+// the calls.
 class Transfer final {
  public:
   Transfer(const LogicalDevice* device, MemoryAllocator* memory, SubmitQueue* queue);
@@ -30,12 +53,11 @@ class Transfer final {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  Result<uint64_t> FillWithZeros(VkBuffer buffer, std::string_view label);
+  Status FillWithZeros(const CopyTarget& target);
   // Returns when `bytes` may change; later work sees them in the buffer.
-  Result<uint64_t> Write(VkBuffer buffer, uint64_t offset, std::span<const std::byte> bytes,
-                         std::string_view label);
+  Status Write(const CopyTarget& target, uint64_t offset, std::span<const std::byte> bytes);
   // Returns when `bytes` hold the buffer's.
-  Status Read(VkBuffer buffer, uint64_t offset, std::span<std::byte> bytes, std::string_view label);
+  Status Read(const CopyTarget& target, uint64_t offset, std::span<std::byte> bytes);
 
  private:
   struct Slot;
@@ -46,8 +68,8 @@ class Transfer final {
   void Release(Slot* slot);
   Status Open(Slot* slot, std::string_view label);
   // Runs what `record` puts into the slot's command buffer, between barriers against all else.
-  Result<uint64_t> Submit(Slot* slot, std::string_view label,
-                          const std::function<void(VkCommandBuffer)>& record);
+  Status Submit(Slot* slot, const CopyTarget& target,
+                const std::function<void(VkCommandBuffer)>& record);
 
   const LogicalDevice* device_;
   MemoryAllocator* memory_;
