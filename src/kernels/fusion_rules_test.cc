@@ -205,7 +205,7 @@ TEST_P(FusionRulesOn, E10_EveryRuleGivesTheBitsOfItsParts) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Backends, FusionRulesOn,
-                         ::testing::ValuesIn(gpu::testing::ExecutingBackends()),
+                         ::testing::ValuesIn(gpu::testing::PlainBackends()),
                          gpu::testing::BackendTestName);
 
 // A rule names kernels of the table and binds as many bytes as the fused one takes.

@@ -130,7 +130,7 @@ TEST_P(OpAccessOn, TouchesExactlyWhatItDeclares) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpAccessOn,
-                         ::testing::Combine(::testing::ValuesIn(gpu::testing::ExecutingBackends()),
+                         ::testing::Combine(::testing::ValuesIn(gpu::testing::PlainBackends()),
                                             ::testing::ValuesIn(AllOpCases())),
                          [](const auto& tested) {
                            return std::get<0>(tested.param) + "_" + std::get<1>(tested.param).name;
@@ -353,8 +353,7 @@ TEST_P(MatMulParts, WeightsLargerThanABindingAreSplitByRows) {
   }
   EXPECT_EQ(results[0], results[1]);
 }
-INSTANTIATE_TEST_SUITE_P(Backends, MatMulParts,
-                         ::testing::ValuesIn(gpu::testing::ExecutingBackends()),
+INSTANTIATE_TEST_SUITE_P(Backends, MatMulParts, ::testing::ValuesIn(gpu::testing::PlainBackends()),
                          gpu::testing::BackendTestName);
 
 // Where data picks the bytes, the binding says that it is wider.

@@ -216,8 +216,7 @@ TEST_P(ShippedModel, G4_AgreesWithLlamaCpp) {
          .best_share = 0.9,
          .steps = slow ? 8 : SIZE_MAX});
 }
-INSTANTIATE_TEST_SUITE_P(Backends, ShippedModel,
-                         ::testing::ValuesIn(gpu::testing::ExecutingBackends()),
+INSTANTIATE_TEST_SUITE_P(Backends, ShippedModel, ::testing::ValuesIn(gpu::testing::PlainBackends()),
                          gpu::testing::BackendTestName);
 
 // The other types' files are not in the repository. ASSAY_MODELS_DIR names a folder with them,

@@ -101,6 +101,18 @@ std::vector<std::string> VariantsOf(std::string_view backend) {
   return names;
 }
 
+std::vector<std::string> PlainBackends() {
+  std::vector<std::string> names = BackendNames();
+  std::erase_if(names, [](const std::string& name) { return Lacks(name, Trait::kExecutes); });
+  return names;
+}
+
+std::vector<std::string> SpirvBackends() {
+  std::vector<std::string> names = PlainBackends();
+  std::erase_if(names, [](const std::string& name) { return name != "vulkan"; });
+  return names;
+}
+
 BackendOptions OptionsOf(const std::string& variant, BackendOptions options) {
   const Variant* const row = Find(variant);
   if (row == kVariants.end()) return options;

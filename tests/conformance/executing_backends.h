@@ -30,6 +30,10 @@ enum class Trait : uint8_t {
 std::vector<std::string> BackendsWith(Trait trait);
 inline std::vector<std::string> RunnableBackends() { return BackendsWith(Trait::kRunsHere); }
 inline std::vector<std::string> ExecutingBackends() { return BackendsWith(Trait::kExecutes); }
+// The names of BackendNames() that execute, for tests that need no variant; and those of them whose
+// kernels are SPIR-V, which are none under a sanitizer.
+std::vector<std::string> PlainBackends();
+std::vector<std::string> SpirvBackends();
 
 // Those that are of `backend`; none where it does not run.
 std::vector<std::string> VariantsOf(std::string_view backend);

@@ -34,14 +34,11 @@ constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-class SpirvOps : public ::testing::Test {
+// On one backend.
+class Shaders : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto backends = gpu::testing::ExecutingBackends();
-    if (std::ranges::find(backends, "vulkan") == backends.end()) {
-      GTEST_SKIP() << "The vulkan backend does not run in this kind of build.";
-    }
-    auto backend = gpu::MakeBackend("vulkan");
+  void Start(const std::string& name) {
+    auto backend = gpu::MakeBackend(name);
     ASSERT_TRUE(backend.has_value()) << backend.error().ToString();
     device_ = gpu::Device::Create(std::move(*backend)).value();
     ops_ = Ops::Create(device_.get()).value();
@@ -103,6 +100,14 @@ class SpirvOps : public ::testing::Test {
   std::unique_ptr<Operands> o_;
 };
 
+class SpirvOps : public Shaders, public ::testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override { Start(GetParam()); }
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SpirvOps);
+INSTANTIATE_TEST_SUITE_P(Backends, SpirvOps, ::testing::ValuesIn(gpu::testing::SpirvBackends()),
+                         gpu::testing::BackendTestName);
+
 struct Shape {
   uint32_t rows, cols, tokens;
 };
@@ -114,20 +119,26 @@ std::vector<Shape> ShapesOf(DType type) {
   return shapes;
 }
 
-class SpirvWeights : public SpirvOps, public ::testing::WithParamInterface<DType> {};
+class SpirvWeights : public Shaders,
+                     public ::testing::WithParamInterface<std::tuple<std::string, DType>> {
+ protected:
+  void SetUp() override { Start(std::get<0>(GetParam())); }
+  static DType Type() { return std::get<1>(GetParam()); }
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SpirvWeights);
 
 TEST_P(SpirvWeights, MatMulAgreesWithFloat64AtAnyOffsetWithTheSameBits) {
   Random random(1);
-  for (const auto& [rows, cols, tokens] : ShapesOf(GetParam())) {
+  for (const auto& [rows, cols, tokens] : ShapesOf(Type())) {
     SCOPED_TRACE(::testing::Message() << rows << " x " << cols << " by " << tokens);
-    const Encoded weights = testing::RandomWeights(random, GetParam(), rows, cols);
+    const Encoded weights = testing::RandomWeights(random, Type(), rows, cols);
     const std::vector<float> x = random.Values(size_t{tokens} * cols);
     std::vector<double> expected(size_t{tokens} * rows), magnitude(expected.size());
     ReferenceMatMul(weights.values, Doubles(x), rows, cols, tokens, expected, magnitude);
     std::vector<float> first;
     for (const auto& [weights_offset, x_offset] :
          {std::pair<uint64_t, uint64_t>{0, 0}, {2, 0}, {1, 4}, {16, 8}}) {
-      const Matrix w = Weights(weights, GetParam(), rows, cols, weights_offset);
+      const Matrix w = Weights(weights, Type(), rows, cols, weights_offset);
       const Matrix out = AsMatrix(OutputOf(tokens, rows));
       Run(ops_->MatMul(*session_, w, Input(x, cols, x_offset), out), {out.view});
       const auto actual = Read<float>(out.view);
@@ -143,9 +154,9 @@ TEST_P(SpirvWeights, MatMulAgreesWithFloat64AtAnyOffsetWithTheSameBits) {
 TEST_P(SpirvWeights, G6_ARowHasTheSameBitsInAnyCompany) {
   Random random(2);
   const uint32_t rows = 50, cols = 1440, tokens = 9;
-  const Encoded weights = testing::RandomWeights(random, GetParam(), rows, cols);
+  const Encoded weights = testing::RandomWeights(random, Type(), rows, cols);
   const std::vector<float> x = random.Values(size_t{tokens} * cols);
-  const Matrix w = Weights(weights, GetParam(), rows, cols, 0);
+  const Matrix w = Weights(weights, Type(), rows, cols, 0);
   const Matrix all = AsMatrix(OutputOf(tokens, rows));
   Run(ops_->MatMul(*session_, w, Input(x, cols), all), {all.view});
   const auto together = Read<float>(all.view);
@@ -170,12 +181,12 @@ TEST_P(SpirvWeights, ByExpertHasTheBitsOfMatMulAndZerosForUnknownIds) {
   const uint32_t experts = 6, rows = 37, cols = 800, fan = 2;
   const std::vector<int32_t> ids = {3, 0, 5, 3, -1, 6};
   const auto pairs = static_cast<uint32_t>(ids.size());
-  const Encoded weights = testing::RandomWeights(random, GetParam(), experts * rows, cols);
+  const Encoded weights = testing::RandomWeights(random, Type(), experts * rows, cols);
   const std::vector<float> x = random.Values(size_t{pairs} / fan * cols);
   std::vector<double> expected(size_t{pairs} * rows), magnitude(expected.size());
   ReferenceMatMulByExpert(weights.values, ids, Doubles(x), rows, cols, experts, fan, expected,
                           magnitude);
-  const Matrix w = Weights(weights, GetParam(), experts * rows, cols, 0);
+  const Matrix w = Weights(weights, Type(), experts * rows, cols, 0);
   const Matrix out = AsMatrix(OutputOf(pairs, rows));
   Run(ops_->MatMulByExpert(*session_, w, experts, o_->Values(ids), Input(x, cols), out),
       {out.view});
@@ -185,7 +196,7 @@ TEST_P(SpirvWeights, ByExpertHasTheBitsOfMatMulAndZerosForUnknownIds) {
       expected.size());
   const uint64_t bytes = w.view.size_bytes() / experts;
   for (uint32_t p = 0; p < 4; ++p) {
-    const Matrix one{w.view.Slice(static_cast<uint64_t>(ids[p]) * bytes, bytes).value(), GetParam(),
+    const Matrix one{w.view.Slice(static_cast<uint64_t>(ids[p]) * bytes, bytes).value(), Type(),
                      rows, cols};
     const std::vector<float> row(x.begin() + p / fan * cols, x.begin() + (p / fan + 1) * cols);
     const Matrix alone = AsMatrix(OutputOf(1, rows));
@@ -196,7 +207,7 @@ TEST_P(SpirvWeights, ByExpertHasTheBitsOfMatMulAndZerosForUnknownIds) {
 
   // The fused forms with the same ids.
   const Matrix up_out = AsMatrix(OutputOf(pairs, rows)), parts = AsMatrix(OutputOf(pairs, rows));
-  const Matrix up = o_->Weights(GetParam(), experts * rows, cols);
+  const Matrix up = o_->Weights(Type(), experts * rows, cols);
   const Activations in = Input(x, cols), gated = OutputOf(pairs, rows),
                     product = OutputOf(pairs, rows);
   Run(ops_->MatMulByExpert(*session_, up, experts, o_->Values(ids), in, up_out), {up_out.view});
@@ -218,13 +229,13 @@ TEST_P(SpirvWeights, EmbeddingGivesTheRowsExactly) {
   Random random(4);
   const std::vector<int32_t> ids = {3, 0, 10, 3, 11, -1, 7};
   for (uint32_t cols : {32u, 96u, 416u, 1024u, 1024u + 512u + 256u + 96u}) {
-    if (DTypeBlockSize(GetParam()) == 1) ++cols;
-    const Encoded table = testing::RandomWeights(random, GetParam(), 11, cols);
+    if (DTypeBlockSize(Type()) == 1) ++cols;
+    const Encoded table = testing::RandomWeights(random, Type(), 11, cols);
     std::vector<double> expected(ids.size() * cols);
     ReferenceEmbedding(table.values, ids, cols, expected);
     for (const uint64_t offset : {0, 2, 5}) {
       const Matrix out = AsMatrix(OutputOf(static_cast<uint32_t>(ids.size()), cols));
-      Run(ops_->Embedding(*session_, Weights(table, GetParam(), 11, cols, offset), o_->Values(ids),
+      Run(ops_->Embedding(*session_, Weights(table, Type(), 11, cols, offset), o_->Values(ids),
                           out),
           {out.view});
       const auto actual = Read<float>(out.view);
@@ -235,10 +246,15 @@ TEST_P(SpirvWeights, EmbeddingGivesTheRowsExactly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, SpirvWeights, ::testing::ValuesIn(kTypes),
-                         [](const auto& tested) { return std::string(DTypeName(tested.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, SpirvWeights,
+                         ::testing::Combine(::testing::ValuesIn(gpu::testing::SpirvBackends()),
+                                            ::testing::ValuesIn(kTypes)),
+                         [](const auto& tested) {
+                           return std::get<0>(tested.param) + "_" +
+                                  std::string(DTypeName(std::get<1>(tested.param)));
+                         });
 
-TEST_F(SpirvOps, NormsAgreeWithFloat64) {
+TEST_P(SpirvOps, NormsAgreeWithFloat64) {
   Random random(5);
   for (const uint32_t cols : {1u, 33u, 1000u, 5001u}) {
     const std::vector<float> x = random.Values(size_t{3} * cols), weight = random.Values(cols);
@@ -258,7 +274,7 @@ TEST_F(SpirvOps, NormsAgreeWithFloat64) {
   }
 }
 
-TEST_F(SpirvOps, HeadsAgreeWithFloat64AtLongPositions) {
+TEST_P(SpirvOps, HeadsAgreeWithFloat64AtLongPositions) {
   Random random(6);
   for (const auto& [heads, head_dim] :
        {std::pair{1u, 2u}, {3u, 24u}, {5u, 128u}, {2u, 40u}, {9u, 64u}}) {
@@ -293,7 +309,7 @@ TEST_F(SpirvOps, HeadsAgreeWithFloat64AtLongPositions) {
   }
 }
 
-TEST_F(SpirvOps, KvAppendRoundsToNearestEven) {
+TEST_P(SpirvOps, KvAppendRoundsToNearestEven) {
   Random random(7);
   const uint32_t cols = 67;
   std::vector<float> k = random.Values(2 * cols);
@@ -320,7 +336,7 @@ TEST_F(SpirvOps, KvAppendRoundsToNearestEven) {
   EXPECT_EQ(Read<float>(rows(v32, 4)), v);
 }
 
-TEST_F(SpirvOps, AttentionAgreesWithFloat64AndG6InAnyChunk) {
+TEST_P(SpirvOps, AttentionAgreesWithFloat64AndG6InAnyChunk) {
   struct Case {
     uint32_t tokens, heads, kv_heads, head_dim, first_position;
   };
@@ -370,7 +386,7 @@ TEST_F(SpirvOps, AttentionAgreesWithFloat64AndG6InAnyChunk) {
   }
 }
 
-TEST_F(SpirvOps, AttentionSeesNoLaterRowAndIsSafeForLargeScores) {
+TEST_P(SpirvOps, AttentionSeesNoLaterRowAndIsSafeForLargeScores) {
   Random random(9);
   constexpr uint32_t kDim = 16;
   std::vector<float> k = random.Values(4 * kDim), v = random.Values(4 * kDim);
@@ -399,7 +415,7 @@ TEST_F(SpirvOps, AttentionSeesNoLaterRowAndIsSafeForLargeScores) {
   EXPECT_EQ(Read<float>(found.view)[0], 535.0f);
 }
 
-TEST_F(SpirvOps, SiluMulAgreesWithFloat64AndTakesExtremes) {
+TEST_P(SpirvOps, SiluMulAgreesWithFloat64AndTakesExtremes) {
   Random random(10);
   const uint32_t cols = 2081;
   std::vector<float> gate = random.Values(2 * cols);
@@ -425,7 +441,7 @@ TEST_F(SpirvOps, SiluMulAgreesWithFloat64AndTakesExtremes) {
   EXPECT_TRUE(std::isnan(values[6]));
 }
 
-TEST_F(SpirvOps, ElementwiseAlsoInPlace) {
+TEST_P(SpirvOps, ElementwiseAlsoInPlace) {
   Random random(11);
   for (const uint32_t count : {1u, 257u, 70001u}) {
     const std::vector<float> a = random.Values(count), b = random.Values(count);
@@ -440,7 +456,7 @@ TEST_F(SpirvOps, ElementwiseAlsoInPlace) {
   }
 }
 
-TEST_F(SpirvOps, RouteAgreesWithFloat64) {
+TEST_P(SpirvOps, RouteAgreesWithFloat64) {
   Random random(12);
   for (const uint32_t experts : {1u, 8u, 60u, 128u, 1000u}) {
     for (const bool normalise : {false, true}) {
@@ -473,7 +489,7 @@ TEST_F(SpirvOps, RouteAgreesWithFloat64) {
   for (const float weight : Read<float>(weights)) EXPECT_TRUE(std::isnan(weight));
 }
 
-TEST_F(SpirvOps, WeightedSumAgreesWithFloat64) {
+TEST_P(SpirvOps, WeightedSumAgreesWithFloat64) {
   Random random(13);
   const uint32_t tokens = 3, used = 5, cols = 1027;
   const std::vector<float> x = random.Values(size_t{tokens} * used * cols);
@@ -498,7 +514,7 @@ TEST_F(SpirvOps, WeightedSumAgreesWithFloat64) {
   }
 }
 
-TEST_F(SpirvOps, ArgMaxFindsTheLowestColumnOfTheLargest) {
+TEST_P(SpirvOps, ArgMaxFindsTheLowestColumnOfTheLargest) {
   Random random(14);
   for (const uint32_t cols : {1u, 3u, 100u, 5000u}) {
     std::vector<float> x = random.Values(size_t{6} * cols);
@@ -518,7 +534,7 @@ TEST_F(SpirvOps, ArgMaxFindsTheLowestColumnOfTheLargest) {
   }
 }
 
-TEST_F(SpirvOps, QuantizeRoundsLikePlainCode) {
+TEST_P(SpirvOps, QuantizeRoundsLikePlainCode) {
   Random random(15);
   const uint32_t cols = 8192 + 64;
   std::vector<float> x = random.Values(3 * cols);
@@ -538,7 +554,7 @@ TEST_F(SpirvOps, QuantizeRoundsLikePlainCode) {
   EXPECT_EQ(std::memcmp(Read<float>(copy.view).data(), x.data(), x.size() * sizeof(float)), 0);
 }
 
-TEST_F(SpirvOps, E12_FormsWithoutAShaderAreRefused) {
+TEST_P(SpirvOps, E12_FormsWithoutAShaderAreRefused) {
   for (const DType type : kTypes) EXPECT_EQ(ops_->InputFormat(type), ActivationFormat::kF32);
   const Status refused =
       ops_->RmsNorm(*session_, o_->F32(2, 64), {}, 0, o_->Output(ActivationFormat::kQ8, 2, 64));

@@ -1,5 +1,5 @@
-// The engine on the vulkan backend: the forward pass against plain loops of double, and the same
-// bits and trace whatever runs it.
+// The engine on backends whose kernels are shaders: the forward pass against plain loops of double,
+// and the same bits and trace whatever runs it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -35,19 +35,10 @@ testing::TinyModelOptions Shape(testing::GgmlType weights, bool experts) {
   return options;
 }
 
-std::unique_ptr<gpu::Device> MakeVulkan(const gpu::BackendOptions& options = {}) {
-  return gpu::Device::Create(gpu::MakeBackend("vulkan", options).value()).value();
+std::unique_ptr<gpu::Device> MakeDevice(const std::string& backend,
+                                        const gpu::BackendOptions& options = {}) {
+  return gpu::Device::Create(gpu::MakeBackend(backend, options).value()).value();
 }
-
-class Vulkan : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto backends = gpu::testing::ExecutingBackends();
-    if (std::ranges::find(backends, "vulkan") == backends.end()) {
-      GTEST_SKIP() << "The vulkan backend does not run in this kind of build.";
-    }
-  }
-};
 
 void ExpectSameBits(const std::vector<float>& got, const std::vector<float>& want) {
   ASSERT_EQ(got.size(), want.size());
@@ -68,13 +59,13 @@ double RelativeError(std::span<const float> got, const std::vector<double>& want
   return std::sqrt(squares / spread);
 }
 
-class VulkanForwardPass
-    : public Vulkan,
-      public ::testing::WithParamInterface<std::tuple<testing::GgmlType, bool>> {};
+class ShaderForwardPass
+    : public ::testing::TestWithParam<std::tuple<std::string, testing::GgmlType, bool>> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShaderForwardPass);
 
-TEST_P(VulkanForwardPass, AgreesWithTheReferenceForEveryTypeOfWeights) {
-  const auto [type, experts] = GetParam();
-  const Engine engine(testing::MakeTinyModel(Shape(type, experts)).Build(), MakeVulkan());
+TEST_P(ShaderForwardPass, AgreesWithTheReferenceForEveryTypeOfWeights) {
+  const auto [backend, type, experts] = GetParam();
+  const Engine engine(testing::MakeTinyModel(Shape(type, experts)).Build(), MakeDevice(backend));
   testing::ReferenceModel reference(engine.file());
   const auto decoder = engine.NewDecoder({.kv = KvType::kF32});
   const std::vector<TokenId> ids = SomeIds(14, engine.model().config().vocabulary);
@@ -89,20 +80,26 @@ TEST_P(VulkanForwardPass, AgreesWithTheReferenceForEveryTypeOfWeights) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, VulkanForwardPass,
-                         ::testing::Combine(::testing::Values(testing::kF32, testing::kF16,
+INSTANTIATE_TEST_SUITE_P(Types, ShaderForwardPass,
+                         ::testing::Combine(::testing::ValuesIn(gpu::testing::SpirvBackends()),
+                                            ::testing::Values(testing::kF32, testing::kF16,
                                                               testing::kBF16, testing::kQ8_0,
                                                               testing::kQ4_0),
                                             ::testing::Bool()),
                          [](const auto& tested) {
-                           return "Type" +
-                                  std::to_string(static_cast<int>(std::get<0>(tested.param))) +
-                                  (std::get<1>(tested.param) ? "Experts" : "Dense");
+                           return std::get<0>(tested.param) + "_type" +
+                                  std::to_string(static_cast<int>(std::get<1>(tested.param))) +
+                                  (std::get<2>(tested.param) ? "_experts" : "_dense");
                          });
 
-TEST_F(Vulkan, G6_PrefillInChunksPlansAndBarrierModesGiveTheSameBits) {
+class ShaderEngine : public ::testing::TestWithParam<std::string> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShaderEngine);
+INSTANTIATE_TEST_SUITE_P(Backends, ShaderEngine, ::testing::ValuesIn(gpu::testing::SpirvBackends()),
+                         gpu::testing::BackendTestName);
+
+TEST_P(ShaderEngine, G6_PrefillInChunksPlansAndBarrierModesGiveTheSameBits) {
   for (const auto& model : {Shape(testing::kQ8_0, true), Shape(testing::kQ4_0, false)}) {
-    const Engine engine(testing::MakeTinyModel(model).Build(), MakeVulkan());
+    const Engine engine(testing::MakeTinyModel(model).Build(), MakeDevice(GetParam()));
     const auto ids = SomeIds(40, engine.model().config().vocabulary);
     std::vector<float> first;
     for (const uint32_t chunk : {40U, 1U, 3U}) {
@@ -121,14 +118,15 @@ TEST_F(Vulkan, G6_PrefillInChunksPlansAndBarrierModesGiveTheSameBits) {
   }
 }
 
-TEST_F(Vulkan, E8_EveryScheduleGivesTheSameBits) {
+TEST_P(ShaderEngine, E8_SchedulesAndKernelsFromSourceGiveTheSameBits) {
   const std::string bytes = testing::MakeTinyModel(Shape(testing::kQ8_0, true)).Build();
   std::vector<float> first;
   for (const std::string_view order : {"recorded", "reversed", "late-writes", "random:3"}) {
     SCOPED_TRACE(order);
     gpu::BackendOptions options;
     options.schedule = gpu::ParseSchedule(order).value();
-    const Engine engine(bytes, MakeVulkan(options));
+    options.vulkan.kernels_from_source = order == "random:3";
+    const Engine engine(bytes, MakeDevice(GetParam(), options));
     const auto decoder = engine.NewDecoder();
     const std::vector<float> logits =
         LogitsOf(*decoder, SomeIds(9, engine.model().config().vocabulary), 2);
@@ -138,12 +136,12 @@ TEST_F(Vulkan, E8_EveryScheduleGivesTheSameBits) {
 }
 
 // One cold run, recorded.
-std::string Record(const std::string& bytes, const LoadOptions& load) {
+std::string Record(const std::string& backend, const std::string& bytes, const LoadOptions& load) {
   std::string text;
   auto writer = trace::TraceWriter::CreateInMemory(&text, {}).value();
   {
-    auto device = gpu::Device::Create(record::MakeRecordingBackend(
-                                          gpu::MakeBackend("vulkan").value(), writer.get()))
+    auto device = gpu::Device::Create(
+                      record::MakeRecordingBackend(gpu::MakeBackend(backend).value(), writer.get()))
                       .value();
     const auto file = gguf::File::FromMemory(std::as_bytes(std::span(bytes)), "test.gguf").value();
     const auto model = Model::Load(device.get(), file, load).value();
@@ -154,14 +152,14 @@ std::string Record(const std::string& bytes, const LoadOptions& load) {
   return text;
 }
 
-TEST_F(Vulkan, T2_TheTraceHasTheSameBytesOnEveryRunAtAnyNumberOfLoaders) {
+TEST_P(ShaderEngine, T2_TheTraceHasTheSameBytesOnEveryRunAtAnyNumberOfLoaders) {
   const std::string bytes = testing::MakeTinyModel(Shape(testing::kQ8_0, true)).Build();
-  const std::string first = Record(bytes, {.loaders = 1});
+  const std::string first = Record(GetParam(), bytes, {.loaders = 1});
   EXPECT_NE(first.find("gate_up_by_expert.q8_0.f32"), std::string::npos);
-  EXPECT_EQ(Record(bytes, {.loaders = 1}), first);
-  EXPECT_EQ(Record(bytes, {.loaders = 4}), first);
+  EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 1}), first);
+  EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 4}), first);
   // Packed weights cannot be the file's own bytes.
-  EXPECT_EQ(Record(bytes, {.loaders = 4, .mmap = true}), first);
+  EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 4, .mmap = true}), first);
 }
 
 }  // namespace
