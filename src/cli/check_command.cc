@@ -93,9 +93,14 @@ Result<int> CheckCommand::Run(Context& context) {
   }
   if (!report.refused.empty()) context.PrintError(report.refused);
   if (context.quiet() && !json_ && !sarif_) return hazard::ExitStatus(report, options);
-  context.Print(json_    ? hazard::FormatJson(report, options)
-                : sarif_ ? hazard::FormatSarif(report, options)
-                         : hazard::FormatText(report, options));
+  std::string text = json_    ? hazard::FormatJson(report, options)
+                     : sarif_ ? hazard::FormatSarif(report, options)
+                              : hazard::FormatText(report, options);
+  if (!report.refused.empty() && !json_ && !sarif_) {
+    // Standard error has the reason; here is the line that every check ends in.
+    text.erase(0, text.rfind('\n', text.size() - 2) + 1);
+  }
+  context.Print(text);
   return hazard::ExitStatus(report, options);
 }
 

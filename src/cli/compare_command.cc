@@ -76,7 +76,13 @@ class CompareCommand final : public Command {
       return Fail(ErrorCode::kCancelled, "", "The comparison was stopped by a signal.");
     }
     if ((json_ || !context.quiet()) && !reports_.takes_output()) context.Print(outcome.text);
-    if (outcome.verdict == compare::Verdict::kRefused) context.PrintError(outcome.reason);
+    std::error_code ignored;
+    if (outcome.verdict == compare::Verdict::kRefused) {
+      context.PrintError(outcome.reason);
+    } else if (std::filesystem::equivalent(a_, b_, ignored)) {
+      context.Note(
+          fmt::format("\"{}\" is compared with itself, which says nothing of a second run.", a_));
+    }
     if (outcome.summary) ASSAY_TRY(reports_.Write(context, *outcome.summary));
     return static_cast<int>(outcome.verdict);
   }

@@ -312,6 +312,7 @@ Result<int> MutateCommand::Run(Context& context) {
   }
   if (json_) {
     ordered_json json;
+    if (!status) json["error"] = status.error().ToString();
     json["hazards"] = hazards_;
     json["barriers"] = std::move(barriers_);
     json["summary"] = Summary();

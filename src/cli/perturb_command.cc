@@ -39,7 +39,7 @@ class PerturbCommand final : public Command {
   std::string PassOf(const DepthOutcome& depth, uint64_t command_buffer) const;
   void PrintDepth(Context& context, const DepthOutcome& depth) const;
   void PrintPair(Context& context, const DepthOutcome& depth, const CulpritPair& pair) const;
-  std::string Json(const std::string& summary) const;
+  std::string Json(const std::string& summary, const std::string& error) const;
   ordered_json PairJson(const DepthOutcome& depth, const CulpritPair& pair) const;
   std::string Summary() const;
 
@@ -249,7 +249,7 @@ ordered_json PerturbCommand::PairJson(const DepthOutcome& depth, const CulpritPa
   return json;
 }
 
-std::string PerturbCommand::Json(const std::string& summary) const {
+std::string PerturbCommand::Json(const std::string& summary, const std::string& error) const {
   ordered_json json;
   json["model"] = model_name_;
   json["backend"] = engine_.backend;
@@ -280,6 +280,7 @@ std::string PerturbCommand::Json(const std::string& summary) const {
     }
     json["depths"].push_back(std::move(item));
   }
+  if (!error.empty()) json["error"] = error;
   json["summary"] = summary;
   json["rc"] = status_;
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
@@ -306,7 +307,8 @@ Result<int> PerturbCommand::Run(Context& context) {
     context.PrintError(status.error().ToString());
     status_ = kExitFailed;
   }
-  context.Print(json_ ? Json(Summary()) : Summary() + "\n");
+  const std::string error = status ? std::string() : status.error().ToString();
+  context.Print(json_ ? Json(Summary(), error) : Summary() + "\n");
   return status_;
 }
 

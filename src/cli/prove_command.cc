@@ -29,7 +29,7 @@ class ProveCommand final : public Command {
 
  private:
   Result<int> Init(Context& context) const;
-  static tl::unexpected<Error> Failed(Context& context, const Error& error);
+  tl::unexpected<Error> Failed(Context& context, const Error& error) const;
   Result<prove::Config> Configure(std::span<const std::string> variables) const;
   Status CheckMatrixArguments() const;
   Result<MatrixReport> RunMatrix(const prove::ProveOptions& options, MatrixOutput output) const;
@@ -283,9 +283,10 @@ Result<MatrixReport> ProveCommand::RunMatrix(const prove::ProveOptions& options,
   return ListJobs(*matrix, output);
 }
 
-tl::unexpected<Error> ProveCommand::Failed(Context& context, const Error& error) {
+tl::unexpected<Error> ProveCommand::Failed(Context& context, const Error& error) const {
   // Whoever reads the last line alone must not take an older verdict for this run's.
-  if (error.code() == ErrorCode::kCancelled && context.cancelled()) {
+  // JSON has it as the exit status.
+  if (error.code() == ErrorCode::kCancelled && context.cancelled() && !json_) {
     context.Print(fmt::format("prove: rc {} (stopped)\n", 128 + context.stop_signal()));
   }
   return Fail(error);
@@ -325,7 +326,10 @@ Result<int> ProveCommand::Run(Context& context) {
   Result<prove::Proof> proof = prove::Prove(config, options);
   progress.reset();
   if (!proof) return Failed(context, proof.error());
+  // The text says it, with the end of the log.
+  const bool text = !json_ && !context.quiet() && !reports_.takes_output();
   for (const prove::Refusal& refusal : proof->refused) {
+    if (text) break;
     context.PrintError(
         fmt::format("{}: {}{}", refusal.by, refusal.reason,
                     refusal.log.empty() ? "" : fmt::format(" (log: {})", refusal.log)));

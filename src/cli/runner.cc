@@ -1,5 +1,6 @@
 #include "cli/runner.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -7,6 +8,7 @@
 #include <new>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
 #include "cli/arguments.h"
@@ -30,6 +32,19 @@ int UsageError(Context& context, std::string_view message) {
   return kExitUsage;
 }
 
+bool WantsJson(const CommandSpec& spec, std::span<const std::string> words) {
+  const bool known = std::ranges::any_of(spec.flags, [](const Flag& flag) {
+    return flag.names == "--json" && std::holds_alternative<SwitchValue>(flag.value);
+  });
+  return known && std::ranges::count(words, "--json") > 0;
+}
+
+// What a command that was asked for one JSON object prints when it has none of its own to print.
+void PrintErrorObject(Context& context, std::string_view message, int exit_status) {
+  const nlohmann::ordered_json json = {{"error", message}, {"exit_status", exit_status}};
+  context.Print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
 int UnknownCommand(Context& context, std::span<const CommandEntry> commands,
                    const std::string& name) {
   if (name.starts_with("-")) {
@@ -48,8 +63,13 @@ int RunCommand(Context& context, const CommandEntry& entry, std::span<const std:
   context.set_command(std::string(entry.name));
   const std::unique_ptr<Command> command = entry.make();
   const CommandSpec spec = command->Describe();
+  const bool json = WantsJson(spec, words);
   const Result<CommonFlags> common = ParseArguments(spec, words);
-  if (!common) return UsageError(context, common.error().ToString());
+  const auto usage = [&](const Error& error) {
+    if (json) PrintErrorObject(context, error.ToString(), kExitUsage);
+    return UsageError(context, error.ToString());
+  };
+  if (!common) return usage(common.error());
   if (common->help) {
     // From a command that no argument has touched, since the text shows the defaults.
     context.Print(FormatCommandHelp(entry.make()->Describe()));
@@ -57,7 +77,7 @@ int RunCommand(Context& context, const CommandEntry& entry, std::span<const std:
   }
   context.set_quiet(common->quiet);
   if (const Status status = command->CheckArguments(); !status) {
-    return UsageError(context, status.error().ToString());
+    return usage(status.error());
   }
   const Result<int> status = command->Run(context);
   if (status) return *status;
@@ -66,9 +86,11 @@ int RunCommand(Context& context, const CommandEntry& entry, std::span<const std:
   context.Flush();
   // A command that stopped because nobody takes its text has nothing to add to that.
   if (status.error().code() == ErrorCode::kCancelled && context.print_failed()) return kExitFailed;
-  context.PrintError(status.error().ToString());
   const bool stopped = status.error().code() == ErrorCode::kCancelled && context.cancelled();
-  return stopped ? 128 + context.stop_signal() : kExitFailed;
+  const int exit_status = stopped ? 128 + context.stop_signal() : kExitFailed;
+  if (json) PrintErrorObject(context, status.error().ToString(), exit_status);
+  context.PrintError(status.error().ToString());
+  return exit_status;
 }
 
 int Choose(Context& context, std::span<const CommandEntry> commands,

@@ -123,7 +123,7 @@ Result<int> ScanCommand::Compare(Context& context) const {
   }
   if (json_) {
     context.Print(prove::FormatScanJson(comparison));
-  } else if (!context.quiet()) {
+  } else if (!context.quiet() && comparison.verdict != compare::Verdict::kRefused) {
     context.Print(prove::FormatScanText(comparison));
   }
   if (comparison.verdict == compare::Verdict::kRefused) context.PrintError(comparison.reason);

@@ -47,6 +47,8 @@ class Filter {
   std::vector<std::string> buffers;  // `#n` or labels; empty: not asked for.
   std::optional<CommandRange> commands;
 
+  bool asked() const { return !kernels.empty() || !buffers.empty() || commands; }
+
   // Called with every event in order, before Passes.
   void Learn(const trace::Event& event) {
     const auto* buffer = std::get_if<trace::BufferEvent>(&event);
@@ -139,6 +141,7 @@ class ShowCommand final : public Command {
                       "What command buffer 3 does with buffer #12."},
                      {"assay show run.trace --summary", "How often each kernel runs."}},
         .exit_meanings = {{kExitOk, "The trace was whole and was shown."},
+                          {kExitDifferent, "No event passes the filters."},
                           {kExitFailed, "It could not be read or is not whole."}},
     };
   }
@@ -179,8 +182,13 @@ class ShowCommand final : public Command {
       }
     }
     if (summary_) context.Print(json ? summary.FormatJson() : summary.FormatText());
-    for (const std::string& note : Notes(*reader, shown)) context.Note(note);
-    return kExitOk;
+    std::vector<std::string> notes = Notes(*reader, shown);
+    if (shown == 0 && filter_.asked() && notes.empty()) {
+      notes.emplace_back("No event passes the filters.");
+    }
+    for (const std::string& note : notes) context.Note(note);
+    if (shown > 0 || !filter_.asked()) return kExitOk;
+    return kExitDifferent;
   }
 
  private:

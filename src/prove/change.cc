@@ -2,6 +2,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -219,25 +220,38 @@ Result<std::map<uint64_t, std::string>> ReadLines(const std::string& path, uint6
   }
 }
 
-// The first difference and those that follow it at once, with common lines around them. Up to it
-// every line of A is one of B, so both have one number.
+// The first difference that is more than a fact of the run, or else the first, and those that
+// follow it at once, with common lines around them.
 Status AddContext(const std::string& path_a, const std::vector<Difference>& differences,
                   Change* change) {
   if (differences.empty()) return {};
-  uint64_t next_a = differences.front().a.line;
-  uint64_t next_b = differences.front().b.line;
-  const uint64_t start = std::max(next_a, next_b);
-  if (next_a == 0) next_a = start;
-  if (next_b == 0) next_b = start;
-  const uint64_t first = start > kContextLines ? start - kContextLines : 1;
+  const auto matters = [](const Difference& difference) {
+    return WordOf(difference.a.line > 0 ? difference.a : difference.b) != "meta";
+  };
+  auto shown = std::ranges::find_if(differences, matters);
+  if (shown == differences.end()) shown = differences.begin();
+  // What the differences ahead of it put between a common line's numbers in A and in B.
+  int64_t ahead = 0;
+  uint64_t after = 0;  // The last line of A that is not common.
+  for (auto at = differences.begin(); at != shown; ++at) {
+    ahead += (at->b.line > 0 ? 1 : 0) - (at->a.line > 0 ? 1 : 0);
+    after = std::max(after, at->a.line);
+  }
+  const auto moved = [](uint64_t line, int64_t by) {
+    return static_cast<uint64_t>(static_cast<int64_t>(line) + by);
+  };
+  uint64_t next_a = shown->a.line > 0 ? shown->a.line : moved(shown->b.line, -ahead);
+  uint64_t next_b = shown->b.line > 0 ? shown->b.line : moved(next_a, ahead);
+  const uint64_t start = next_a;
+  const uint64_t first = std::max(start > kContextLines ? start - kContextLines : 1, after + 1);
   ASSAY_ASSIGN_OR_RETURN(const auto lines,
                          ReadLines(path_a, first, start + kMostContextLines + kContextLines));
   const auto common = [&](uint64_t a, uint64_t b) {
     const auto found = lines.find(a);
     if (found != lines.end()) change->context.push_back({' ', a, b, found->second});
   };
-  for (uint64_t line = first; line < start; ++line) common(line, line);
-  for (const Difference& difference : differences) {
+  for (uint64_t line = first; line < start; ++line) common(line, moved(line, ahead));
+  for (const Difference& difference : std::span(shown, differences.end())) {
     const bool follows = (difference.a.line == 0 || difference.a.line == next_a) &&
                          (difference.b.line == 0 || difference.b.line == next_b);
     if (!follows || change->context.size() >= kMostContextLines) break;

@@ -98,7 +98,8 @@ std::vector<std::string> NotesOn(const EvidenceFacts& a, const EvidenceFacts& b)
   return notes;
 }
 
-// What the manifest says of a trace must be what the trace says of itself.
+// What the manifest says of a trace must be what the trace says of itself, and there must be
+// something that it is evidence of.
 Status CheckTrace(const EvidenceFolder& folder, int64_t depth) {
   const std::string path = folder.TracePath(depth);
   const EvidenceFacts& facts = folder.manifest().facts;
@@ -119,8 +120,13 @@ Status CheckTrace(const EvidenceFolder& folder, int64_t depth) {
   if (facts.steps != 0) told["steps"] = fmt::format("{}", facts.steps);
   for (;;) {
     ASSAY_ASSIGN_OR_RETURN(const std::optional<trace::Event> event, reader->Next());
-    const auto* meta = event ? std::get_if<trace::MetaEvent>(&*event) : nullptr;
-    if (meta == nullptr) return {};
+    if (!event) {
+      return Fail(ErrorCode::kFormat, path,
+                  fmt::format("\"{}\" holds no dispatch: it proves nothing.", path));
+    }
+    if (std::holds_alternative<trace::DispatchEvent>(*event)) return {};
+    const auto* meta = std::get_if<trace::MetaEvent>(&*event);
+    if (meta == nullptr) continue;
     const auto found = told.find(meta->key);
     if (found != told.end() && found->second != meta->value) {
       return contradicts(meta->key, found->second, meta->value);

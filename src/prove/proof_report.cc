@@ -7,6 +7,7 @@
 #include "assay/prove.h"
 
 #include "base/text.h"
+#include "prove/process.h"
 #include "prove/proof_steps.h"
 #include "prove/report_text.h"
 
@@ -113,8 +114,15 @@ std::string DepthText(const DepthComparison& depth, const Change& change) {
   std::string text = fmt::format("== trace depth {}\n", depth.depth);
   if (!depth.report) return text + fmt::format("only {} has it\n", depth.in_a ? "base" : "here");
   const compare::Report& report = *depth.report;
+  const auto listed = [](const std::optional<uint64_t>& hazards, const std::string& path) {
+    return hazards.value_or(0) == 0
+               ? std::string()
+               : fmt::format("the hazards: assay check {}\n", Printable(ShellQuote(path)));
+  };
   if (report.verdict == Verdict::kDifferent) {
-    return text + FormatChange(change) + ContextText(change) + compare::FormatText(report);
+    return text + FormatChange(change) + listed(change.hazards_a, report.name_a) +
+           listed(change.hazards_b, report.name_b) + ContextText(change) +
+           compare::FormatText(report);
   }
   if (report.verdict == Verdict::kRenumbered) text += FormatChange(change);
   return text + compare::FormatVerdict(report) + '\n';

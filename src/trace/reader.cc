@@ -1,4 +1,7 @@
+#include <filesystem>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "assay/trace.h"
 
@@ -18,8 +21,30 @@ struct TraceReader::State {
   std::optional<Error> failed;
 };
 
+namespace {
+
+// A folder of evidence is easily given for one of its traces; the message names one.
+Status CheckNoFolder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  if (!fs::is_directory(path, failure)) return {};
+  std::string first;
+  for (const auto& entry : fs::directory_iterator(path, failure)) {
+    std::string name = entry.path().string();
+    const bool trace = name.ends_with(".trace") || name.ends_with(".trace.zst");
+    if (trace && (first.empty() || name < first)) first = std::move(name);
+  }
+  return Fail(ErrorCode::kIo, path,
+              fmt::format("\"{}\" is a folder, not a trace{}.", path,
+                          first.empty() ? std::string()
+                                        : fmt::format("; name a trace in it: \"{}\"", first)));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TraceReader>> TraceReader::Open(const std::string& path,
                                                        const ReaderLimits& limits) {
+  ASSAY_TRY(CheckNoFolder(path));
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Source> source, OpenPathSource(path));
   auto state = std::make_unique<State>(std::move(source), path, limits);
   ASSAY_TRY(state->lines.ReadFirstLine());

@@ -441,6 +441,66 @@ TEST_F(TraceCommandsTest, ARefusalIsSaidOnce) {
   EXPECT_THAT(result.err, HasSubstr("missing"));
 }
 
+TEST_F(TraceCommandsTest, C1_ARefusalIsSaidOnceByEveryCommand) {
+  const std::string missing = (dir_ / "missing").string();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"check", missing},
+        std::vector<std::string>{"compare", missing, missing},
+        std::vector<std::string>{"scan", "--compare", missing, missing},
+        std::vector<std::string>{"show", missing}}) {
+    const ProgramResult result = RunAssay(words);
+    EXPECT_EQ(result.status, 2) << words[0];
+    EXPECT_THAT(result.err, HasSubstr(missing)) << words[0];
+    EXPECT_THAT(result.out, Not(HasSubstr(missing))) << words[0];
+  }
+}
+
+TEST_F(TraceCommandsTest, C1_WithJsonAnErrorIsOneObjectOnStandardOutput) {
+  const std::string missing = (dir_ / "missing").string();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"counts", "--json", missing},
+        std::vector<std::string>{"gguf", "--json", missing},
+        std::vector<std::string>{"prove", "--json", "--here", dir_.string(), "HEAD"},
+        std::vector<std::string>{"mutate", "--json", missing},
+        std::vector<std::string>{"perturb", "--json", "-m", missing}}) {
+    const ProgramResult result = RunAssay(words);
+    EXPECT_EQ(result.status, 2) << words[0];
+    const auto json = nlohmann::json::parse(result.out, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << words[0] << ": " << result.out;
+    EXPECT_THAT(result.err, HasSubstr(": error: "));
+    EXPECT_FALSE(json.value("error", "").empty()) << result.out;
+  }
+  const ProgramResult usage = RunAssay({"counts", "--json", "--jsn", missing});
+  EXPECT_EQ(usage.status, 64);
+  const auto json = nlohmann::json::parse(usage.out, nullptr, false);
+  EXPECT_EQ(json.value("exit_status", 0), 64);
+  EXPECT_EQ(RunAssay({"show", "--json", missing}).out, "");  // It has no such flag.
+}
+
+TEST_F(TraceCommandsTest, AFolderInPlaceOfATraceIsSaidWithOneThatIsInIt) {
+  const std::string folder = Evidence("folder", whole_, {4, 5, 6});
+  for (const char* command : {"show", "check", "mutate"}) {
+    const ProgramResult result = RunAssay({command, folder});
+    EXPECT_EQ(result.status, 2) << command;
+    EXPECT_THAT(result.err,
+                HasSubstr("is a folder, not a trace; name a trace in it: \"" + folder + "/depth-"));
+  }
+  EXPECT_THAT(RunAssay({"show", dir_.root_path().string()}).err,
+              HasSubstr("is a folder, not a trace."));
+}
+
+TEST_F(TraceCommandsTest, ShowOfNothingIsStatusOne) {
+  EXPECT_EQ(RunAssay({"show", whole_, "--kernel", "nope"}).status, 1);
+  EXPECT_EQ(RunAssay({"show", whole_, "--summary", "--kernel", "nope"}).status, 1);
+  EXPECT_EQ(RunAssay({"show", whole_, "--kernel", "embed_f16"}).status, 0);
+}
+
+TEST_F(TraceCommandsTest, CompareOfAFileWithItselfIsNoted) {
+  const std::string note = "is compared with itself";
+  EXPECT_THAT(RunAssay({"compare", whole_, whole_}).err, HasSubstr(note));
+  EXPECT_EQ(RunAssay({"compare", "-q", whole_, whole_}).err, "");
+}
+
 TEST_F(TraceCommandsTest, AVersionPastAllNumbersIsToldAsItStands) {
   const std::string path = Write("v.trace", "assay-trace 99999999999999999999999\n");
   EXPECT_THAT(RunAssay({"show", path}).err, HasSubstr("has version 99999999999999999999999;"));

@@ -3,6 +3,7 @@
 //
 //   plan_recorder PLAN KERNEL_SOURCE OUT DEPTH
 //
+//   meta KEY VALUE        a fact of the trace; ahead of everything else
 //   buffer NAME           64 floats, all 1
 //   scale FACTOR IN OUT   OUT = IN * FACTOR
 //   barrier
@@ -88,9 +89,14 @@ Status Record(const std::string& plan_path, const std::string& source_path, cons
               const std::string& depth) {
   ASSAY_ASSIGN_OR_RETURN(const std::string source, ReadFile(source_path));
   const std::string digest = HexDigest(source);
-  ASSAY_ASSIGN_OR_RETURN(
-      const auto writer,
-      trace::TraceWriter::Create(out + "/depth-" + depth + ".trace", {.meta = {{"depth", depth}}}));
+  trace::WriterOptions options{.meta = {{"depth", depth}}};
+  std::ifstream facts(plan_path);
+  for (std::string word, key, value; facts >> word && word == "meta";) {
+    facts >> key >> value;
+    options.meta[key] = value;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto writer,
+                         trace::TraceWriter::Create(out + "/depth-" + depth + ".trace", options));
   {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<gpu::Backend> cpu, gpu::MakeBackend("cpu"));
     ASSAY_ASSIGN_OR_RETURN(const auto device, gpu::Device::Create(record::MakeRecordingBackend(

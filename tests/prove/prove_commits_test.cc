@@ -209,7 +209,8 @@ TEST_F(ProveTest, P1_ARemovedBarrierIsBarriersFewerAndTheHazardCheckSaysWhetherI
   EXPECT_THAT(needed.kinds, ElementsAre(ChangeKind::kBarriersFewer));
   EXPECT_THAT(FormatProofText(needed),
               AllOf(HasSubstr("1 barrier fewer (1 in A, 0 in B), and nothing else"),
-                    HasSubstr("hazard check: A clean, B 2 hazards")));
+                    HasSubstr("hazard check: A clean, B 2 hazards"),
+                    HasSubstr("the hazards: assay check '" + needed.here.evidence)));
   // One that no pair needs.
   Write("plan", Plan("scale 3 a c\n", "barrier\nscale 3 a c\n"));
   Commit("a barrier too many");
@@ -262,6 +263,29 @@ TEST_F(ProveTest, P1_TheFirstDifferenceIsShownAlignedInContext) {
   EXPECT_THAT(context[3].text, HasSubstr("args=00008040"));
   EXPECT_EQ(context[2].line_a, context[2].line_b);
   EXPECT_EQ(context[4].line_a + 1, context[4].line_b);
+}
+
+TEST_F(ProveTest, P1_ATraceWithoutADispatchProvesNothing) {
+  Write("plan", "buffer a\ncommit\n");
+  Commit("no work");
+  const Proof proof = Prove("HEAD");
+  EXPECT_EQ(proof.exit_status, 2);
+  EXPECT_THAT(FormatProofText(proof), AllOf(HasSubstr("holds no dispatch: it proves nothing"),
+                                            EndsWith("prove: rc 2 (refused by evidence)\n")));
+}
+
+TEST_F(ProveTest, P1_TheFirstDifferenceIsOneThatMattersMoreThanAFactOfTheRun) {
+  // What the trace says of how it was recorded differs as well, two lines against one.
+  Write("plan", "meta first one\nmeta more x\n" + std::string(kPlan));
+  Commit("facts");
+  const Proof proof = Planted("meta first two\n" + Plan("scale 7 c e", "scale 8 c e"));
+  EXPECT_THAT(proof.kinds, ElementsAre(ChangeKind::kConstants, ChangeKind::kMeta));
+  const auto& context = proof.changes[0].context;
+  ASSERT_GE(context.size(), 5U);
+  EXPECT_EQ(context[0].line_a, context[0].line_b + 1);
+  EXPECT_EQ(context[3].mark, '-');
+  EXPECT_THAT(context[3].text, HasSubstr("dispatch"));
+  EXPECT_EQ(context[4].mark, '+');
 }
 
 TEST_F(ProveTest, P2_WhatTheConfigurationAllowsIsNoDifference) {

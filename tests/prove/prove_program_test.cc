@@ -202,7 +202,9 @@ TEST_F(ProveProgramTest, P1_AFailedBuildNamesItsLogAndIsStatusTwo) {
   EXPECT_EQ(failed.status, 2);
   EXPECT_THAT(failed.out, HasSubstr("  out of cheese\n"));
   EXPECT_THAT(failed.out, EndsWith("prove: rc 2 (refused by base)\n"));
-  EXPECT_THAT(failed.err, HasSubstr("logs/build-1.log"));
+  EXPECT_THAT(failed.out, HasSubstr("logs/build-1.log"));
+  EXPECT_EQ(failed.err, "");  // It is said once.
+  EXPECT_THAT(Prove({"-q", "HEAD"}).err, HasSubstr("logs/build-1.log"));
 }
 
 TEST_F(ProveProgramTest, P2_InitWritesAConfigurationThatIsRead) {
