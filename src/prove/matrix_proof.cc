@@ -186,23 +186,22 @@ class Merger final {
         const auto folder = EvidenceFolder::Open(side->evidence);
         if (!folder) continue;
         const EvidenceFacts& facts = folder->manifest().facts;
-        const auto [first, fresh] =
-            seen.emplace(std::pair(side->role, job.facts.model),
-                         Seen{facts.model_digest, facts.tool_version, job.folder});
-        if (fresh) continue;
+        const auto entry = seen.emplace(std::pair(side->role, job.facts.model),
+                                        Seen{facts.model_digest, facts.tool_version, job.folder});
+        if (entry.second) continue;
+        const Seen& first = entry.first->second;
         const auto refuse = [&](std::string_view what, const std::string& here,
                                 const std::string& there) {
           Refuse(job.facts.id,
                  fmt::format("{} of \"{}\" was recorded with another {} ({}) than that of \"{}\" "
                              "({}).",
-                             side->role, job.folder, what, here, first->second.folder, there));
+                             side->role, job.folder, what, here, first.folder, there));
         };
-        if (facts.model_digest != first->second.model_digest) {
-          refuse("model", facts.model_digest, first->second.model_digest);
+        if (facts.model_digest != first.model_digest) {
+          refuse("model", facts.model_digest, first.model_digest);
         }
-        if (facts.tool_version != first->second.tool_version) {
-          refuse("version of the recording program", facts.tool_version,
-                 first->second.tool_version);
+        if (facts.tool_version != first.tool_version) {
+          refuse("version of the recording program", facts.tool_version, first.tool_version);
         }
       }
     }
