@@ -10,6 +10,7 @@
 
 #include "kernels/ops_cases.h"
 #include "kernels/spy_backend.h"
+#include "kernels/vulkan/spirv_table.h"
 #include "tests/conformance/executing_backends.h"
 
 namespace assay::kernels {
@@ -272,6 +273,29 @@ TEST(OpCases, CoverEveryKernel) {
   for (const KernelRow& row : KernelTable())
     EXPECT_TRUE(run.contains(std::string(row.name))) << row.name;
 }
+
+// Together the cases run every shader.
+class ShaderCases : public ::testing::TestWithParam<std::string> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShaderCases);
+TEST_P(ShaderCases, CoverEveryShader) {
+  Bench bench(GetParam());
+  auto session = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
+  Operands operands(bench.device.get(), 79);
+  for (const OpCase& op : AllOpCases()) {
+    const Status encoded = op.encode(*bench.ops, *session, operands);
+    ASSERT_TRUE(encoded || encoded.error().code() == ErrorCode::kUnsupported) << op.name;
+  }
+  std::set<std::string> run;
+  for (const SeenDispatch& seen : bench.spy->seen()) {
+    run.insert(seen.kernel);
+    EXPECT_EQ(seen.shared_bytes, 0u) << seen.kernel;
+  }
+  for (const SpirvRow& row : SpirvTable()) {
+    EXPECT_TRUE(run.contains(std::string(RowOf(row.kernel).name))) << RowOf(row.kernel).name;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Backends, ShaderCases, ::testing::ValuesIn(gpu::testing::SpirvBackends()),
+                         gpu::testing::BackendTestName);
 
 // The rows that are appended and the rows that are seen, not the whole cache.
 TEST(OpAccessRanges, CachesAreBoundByTheRowsTouched) {
