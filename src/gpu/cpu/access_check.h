@@ -12,7 +12,8 @@
 
 #include "assay/base.h"
 
-#include "gpu/cpu/access_image.h"
+#include "gpu/check/access_image.h"
+#include "gpu/check/dispatch_images.h"
 #include "gpu/cpu/command_list.h"
 #include "gpu/cpu/fault_trap.h"
 
@@ -55,12 +56,8 @@ class AccessChecker final {
   struct RunContext;
 
   Status RunDispatch(const CpuDispatch& dispatch);
-  Status MakeImages();
   // Returns the address at which a run ended that left the guards' reach or met them.
   std::optional<const std::byte*> RunOn(int copy, const Conditions& conditions);
-  // True when a result of `copy`, made under those conditions, is not that of the first copy.
-  bool ResultsDiffer(int copy, const Conditions& conditions) const;
-  Status CheckWrites() const;
   // Of shared memory and constants, after a run under those conditions.
   Status CheckSides(const Conditions& conditions) const;
   // The error of a dispatch whose results depend on what the runs have apart.
@@ -68,7 +65,6 @@ class AccessChecker final {
   // The error of the first run, which ended at `address`.
   Error FarAccess(const std::byte* address);
   void AllowGuardReads(bool allowed);
-  Error FalseAccess(const AccessImage& image, int64_t begin, int64_t end, Access access) const;
   // "Dispatch 3 of command buffer 1, kernel "add", WHAT."
   Error Wrong(std::string_view what) const;
 
@@ -76,11 +72,7 @@ class AccessChecker final {
   uint64_t number_ = 0;
   FaultTrap* trap_ = nullptr;
   const CpuDispatch* dispatch_ = nullptr;
-  std::span<const CpuBinding> bindings_;
-  uint64_t filler_bytes_ = 0;  // In all images.
-  size_t image_count_ = 0;     // Of the dispatch; the others are spare.
-  std::vector<std::unique_ptr<AccessImage>> images_;
-  std::vector<size_t> image_of_binding_;
+  DispatchImages images_;
   SideMemory shared_;
   SideMemory constants_;
 };

@@ -11,18 +11,13 @@
 
 #include "assay/base.h"
 
+#include "gpu/check/bound_bytes.h"
 #include "gpu/cpu/cpu_kernel.h"
 
 namespace assay::gpu {
 
 // One range that a dispatch binds.
-struct CpuBinding {
-  std::byte* allocation = nullptr;  // The first byte of the buffer.
-  ByteRange range;
-  Access access = Access::kRead;
-  const std::string* label = nullptr;  // Lives as long as the buffer.
-  uint64_t allocation_bytes = 0;
-};
+using CpuBinding = BoundBytes;
 
 struct CpuDispatch {
   CpuWorkgroupFn run = nullptr;

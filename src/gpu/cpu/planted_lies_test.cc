@@ -14,8 +14,8 @@
 
 #include "assay/gpu.h"
 
+#include "gpu/check/guarded_memory.h"
 #include "gpu/cpu/cpu_kernel.h"
-#include "gpu/cpu/guarded_memory.h"
 #include "tests/conformance/executing_backends.h"
 #include "tests/conformance/expect_error.h"
 #include "tests/conformance/test_kernels.h"

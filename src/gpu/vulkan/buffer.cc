@@ -46,16 +46,17 @@ Result<std::unique_ptr<VulkanBuffer>> BufferMaker::Make(const BufferDesc& desc) 
                                              desc.label, doing));
   VkMemoryRequirements wanted = {};
   api.vkGetBufferMemoryRequirements(device_->handle(), storage.buffer.get(), &wanted);
-  const bool unified = device_->uses(OptionalPath::kUnifiedMemory);
-  auto memory =
-      memory_.Allocate(wanted, unified ? MemoryUse::kUnified : MemoryUse::kDevice, desc.label);
+  const MemoryUse use = device_->uses(OptionalPath::kUnifiedMemory) ? MemoryUse::kUnified
+                        : map_everything_                           ? MemoryUse::kStaging
+                                                                    : MemoryUse::kDevice;
+  auto memory = memory_.Allocate(wanted, use, desc.label);
   if (!memory) return Fail(std::move(memory).error().While(doing));
   storage.memory = *std::move(memory);
   ASSAY_TRY(device_->Try("vkBindBufferMemory", desc.label, doing, [&] {
     return api.vkBindBufferMemory(device_->handle(), storage.buffer.get(), storage.memory.memory(),
                                   storage.memory.offset());
   }));
-  if (unified) {
+  if (buffer->mapped() != nullptr) {
     std::memset(buffer->mapped(), 0, info.size);
   } else {
     ASSAY_TRY(transfer_.FillWithZeros(buffer->target()));

@@ -61,6 +61,10 @@ class BufferMaker final {
   BufferMaker(const BufferMaker&) = delete;
   BufferMaker& operator=(const BufferMaker&) = delete;
 
+  // From here on buffers lie in memory that the host maps, the host's own where the device's cannot
+  // be mapped. Called before anything is made.
+  void MapEverything() { map_everything_ = true; }
+
   // Zero-filled.
   Result<std::unique_ptr<VulkanBuffer>> Make(const BufferDesc& desc);
   Status Write(VulkanBuffer* buffer, uint64_t offset, std::span<const std::byte> bytes);
@@ -78,6 +82,7 @@ class BufferMaker final {
 
   const LogicalDevice* device_;
   SubmitQueue* queue_;
+  bool map_everything_ = false;
   MemoryAllocator memory_;
   Transfer transfer_;
   std::mutex mutex_;  // Guards what follows.

@@ -46,6 +46,18 @@ Result<std::unique_ptr<CommandSlot>> SpareSlots::Take() {
   return slot;
 }
 
+Status CheckGrid(const LogicalDevice& device, const BackendDispatch& dispatch) {
+  const uint32_t(&most)[3] = device.physical().limits.maxComputeWorkGroupCount;
+  if (dispatch.grid.x > most[0] || dispatch.grid.y > most[1] || dispatch.grid.z > most[2]) {
+    return Fail(ErrorCode::kUnsupported, dispatch.kernel->info().name,
+                fmt::format("The grid ({}, {}, {}) of kernel \"{}\" is larger than the device's "
+                            "limit ({}, {}, {}).",
+                            dispatch.grid.x, dispatch.grid.y, dispatch.grid.z,
+                            dispatch.kernel->info().name, most[0], most[1], most[2]));
+  }
+  return {};
+}
+
 // --- VulkanCommandBuffer
 
 Result<std::unique_ptr<VulkanCommandBuffer>> VulkanCommandBuffer::Begin(const LogicalDevice* device,
@@ -93,11 +105,13 @@ Status VulkanCommandBuffer::TranslateBindings(const BackendDispatch& dispatch,
   for (size_t i = 0; i < count; ++i) {
     const BackendBinding& binding = dispatch.bindings[i];
     const auto* buffer = static_cast<const VulkanBuffer*>(binding.buffer);
-    const uint64_t begin = binding.range.begin / limits.minStorageBufferOffsetAlignment *
-                           limits.minStorageBufferOffsetAlignment;
+    const uint64_t alignment = limits.minStorageBufferOffsetAlignment;
+    const uint64_t behind = kernel.asks_lengths() ? 0 : margin_bytes_;
+    const uint64_t begin = (binding.range.begin - margin_bytes_) / alignment * alignment;
     // An empty view binds one word, which the shader has no reason to touch.
-    const uint64_t end = std::max((binding.range.end + kWordBytes - 1) / kWordBytes * kWordBytes,
-                                  begin + kWordBytes);
+    const uint64_t end =
+        std::max((binding.range.end + behind + kWordBytes - 1) / kWordBytes * kWordBytes,
+                 begin + kWordBytes);
     if (end - begin > limits.maxStorageBufferRange) {
       return Fail(ErrorCode::kUnsupported, kernel.info().name,
                   fmt::format("Binding {} of kernel \"{}\", the bytes [{}, {}) of buffer \"{}\", "
@@ -139,14 +153,7 @@ Status VulkanCommandBuffer::Bind(const VulkanKernel& kernel) {
 
 Status VulkanCommandBuffer::Dispatch(const BackendDispatch& dispatch) {
   const auto& kernel = *static_cast<const VulkanKernel*>(dispatch.kernel);
-  const uint32_t(&most)[3] = device_->physical().limits.maxComputeWorkGroupCount;
-  if (dispatch.grid.x > most[0] || dispatch.grid.y > most[1] || dispatch.grid.z > most[2]) {
-    return Fail(ErrorCode::kUnsupported, kernel.info().name,
-                fmt::format("The grid ({}, {}, {}) of kernel \"{}\" is larger than the device's "
-                            "limit ({}, {}, {}).",
-                            dispatch.grid.x, dispatch.grid.y, dispatch.grid.z, kernel.info().name,
-                            most[0], most[1], most[2]));
-  }
+  ASSAY_TRY(CheckGrid(*device_, dispatch));
   ASSAY_TRY(TranslateBindings(dispatch, kernel));
   ASSAY_TRY(Bind(kernel));
   const DeviceApi& api = device_->api();
@@ -171,7 +178,7 @@ Status VulkanCommandBuffer::Barrier() {
 
 Status VulkanCommandBuffer::EndEncoding() {
   // The host reads mapped memory as soon as the work has passed.
-  if (device_->uses(OptionalPath::kUnifiedMemory)) {
+  if (device_->uses(OptionalPath::kUnifiedMemory) || margin_bytes_ != 0) {
     MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                   VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   }

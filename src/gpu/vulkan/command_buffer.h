@@ -38,6 +38,9 @@ class SpareSlots final {
   std::vector<std::unique_ptr<CommandSlot>> slots_;
 };
 
+// Error kUnsupported, with both, for a grid larger than the device's limit.
+Status CheckGrid(const LogicalDevice& device, const BackendDispatch& dispatch);
+
 class VulkanCommandBuffer final : public BackendCommandBuffer {
  public:
   // Begins the recording behind all that was submitted before.
@@ -49,6 +52,10 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
   // One memory barrier from compute to compute.
   Status Barrier() override;
   Status EndEncoding() override;
+
+  // Binds that much more before each view, and behind it where the shader asks for no lengths, so
+  // that what strays there is seen; the buffers have room for it.
+  void set_margin_bytes(uint64_t margin_bytes) { margin_bytes_ = margin_bytes; }
 
   // What was recorded; the command buffer is then empty.
   std::unique_ptr<CommandSlot> Take() { return std::move(slot_); }
@@ -66,6 +73,7 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
   const LogicalDevice* device_;
   SpareSlots* spare_;
   std::unique_ptr<CommandSlot> slot_;
+  uint64_t margin_bytes_ = 0;
   VkPipeline bound_ = VK_NULL_HANDLE;
   std::vector<VkDescriptorBufferInfo> infos_;
   std::vector<VkWriteDescriptorSet> writes_;

@@ -84,6 +84,7 @@ Result<std::unique_ptr<VulkanKernel>> VulkanKernel::Create(const LogicalDevice& 
   ASSAY_TRY(CheckLimits(device.physical(), desc));
   std::unique_ptr<VulkanKernel> kernel(new VulkanKernel(
       BackendKernelInfo{std::string(desc.name), Digest(words, code->specialization)}));
+  kernel->asks_lengths_ = AsksLengths(words);
   ASSAY_TRY(kernel->MakeLayouts(device, desc));
   ASSAY_TRY(kernel->MakePipeline(device, desc, words, code->specialization));
   return kernel;

@@ -22,6 +22,8 @@ class VulkanKernel final : public BackendKernel {
                                                       const KernelDesc& desc, bool from_source);
 
   const BackendKernelInfo& info() const override { return info_; }
+  // Whether the shader asks for the length of a binding.
+  bool asks_lengths() const { return asks_lengths_; }
   VkPipeline pipeline() const { return pipeline_.get(); }
   VkPipelineLayout layout() const { return layout_.get(); }
   VkDescriptorSetLayout set_layout() const { return set_layout_.get(); }
@@ -33,6 +35,7 @@ class VulkanKernel final : public BackendKernel {
                       std::span<const uint32_t> words, std::span<const uint32_t> specialization);
 
   BackendKernelInfo info_;
+  bool asks_lengths_ = false;
   Owned<VkDescriptorSetLayout> set_layout_;
   Owned<VkPipelineLayout> layout_;
   Owned<VkPipeline> pipeline_;

@@ -15,6 +15,7 @@ constexpr size_t kHeaderWords = 5;
 constexpr uint32_t kOpCapability = 17;
 constexpr uint32_t kOpExecutionMode = 16;
 constexpr uint32_t kModeLocalSize = 17;
+constexpr uint32_t kOpArrayLength = 68;
 
 // What a device must have for a capability.
 struct Need {
@@ -98,6 +99,13 @@ Status CheckShader(std::span<const uint32_t> words, const PhysicalDevice& device
     at += length;
   }
   return {};
+}
+
+bool AsksLengths(std::span<const uint32_t> words) {
+  for (size_t at = kHeaderWords; at < words.size(); at += words[at] >> 16) {
+    if ((words[at] & 0xffff) == kOpArrayLength) return true;
+  }
+  return false;
 }
 
 }  // namespace assay::gpu::vulkan

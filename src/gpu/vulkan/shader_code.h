@@ -18,6 +18,9 @@ namespace assay::gpu::vulkan {
 Status CheckShader(std::span<const uint32_t> words, const PhysicalDevice& device,
                    std::string_view kernel, Extent3 workgroup);
 
+// Whether a module that CheckShader accepts asks for the length of an array without one.
+bool AsksLengths(std::span<const uint32_t> words);
+
 }  // namespace assay::gpu::vulkan
 
 #endif  // ASSAY_GPU_VULKAN_SHADER_CODE_H_

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "gpu/vulkan/buffer.h"
+#include "gpu/vulkan/checked_queue.h"
 #include "gpu/vulkan/device.h"
 #include "gpu/vulkan/instance.h"
 #include "gpu/vulkan/kernel.h"
@@ -31,6 +32,12 @@ class VulkanBackend final : public Backend {
 
   DeviceInfo info() const override { return MakeInfo(device_->physical()); }
 
+  Status EnableChecks() override {
+    checked_ = true;
+    buffers_.MapEverything();
+    return {};
+  }
+
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {
     return buffers_.Make(desc);
   }
@@ -48,6 +55,9 @@ class VulkanBackend final : public Backend {
   }
 
   Result<std::unique_ptr<BackendQueue>> CreateQueue() override {
+    if (checked_) {
+      return std::make_unique<CheckedQueue>(device_.get(), queue_.get(), &buffers_);
+    }
     return std::make_unique<VulkanQueue>(device_.get(), queue_.get());
   }
 
@@ -69,6 +79,7 @@ class VulkanBackend final : public Backend {
   std::unique_ptr<SubmitQueue> queue_;
   BufferMaker buffers_;
   bool from_source_;
+  bool checked_ = false;
 };
 
 }  // namespace

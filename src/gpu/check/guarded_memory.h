@@ -1,6 +1,6 @@
 // Memory between wide bands of addresses that nobody may touch.
-#ifndef ASSAY_GPU_CPU_GUARDED_MEMORY_H_
-#define ASSAY_GPU_CPU_GUARDED_MEMORY_H_
+#ifndef ASSAY_GPU_CHECK_GUARDED_MEMORY_H_
+#define ASSAY_GPU_CHECK_GUARDED_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -45,4 +45,4 @@ class GuardedMemory final {
 
 }  // namespace assay::gpu
 
-#endif  // ASSAY_GPU_CPU_GUARDED_MEMORY_H_
+#endif  // ASSAY_GPU_CHECK_GUARDED_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "gpu/cpu/guarded_memory.h"
+#include "gpu/check/guarded_memory.h"
 
 #include <bit>
 

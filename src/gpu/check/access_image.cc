@@ -1,4 +1,4 @@
-#include "gpu/cpu/access_image.h"
+#include "gpu/check/access_image.h"
 
 #include <algorithm>
 #include <cstring>
@@ -95,7 +95,7 @@ uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / un
 
 }  // namespace
 
-void AccessImage::Start(const CpuBinding& any, ByteRange covered) {
+void AccessImage::Start(const BoundBytes& any, ByteRange covered) {
   allocation_ = any.allocation;
   allocation_bytes_ = any.allocation_bytes;
   label_ = any.label;

@@ -1,19 +1,20 @@
 // What a dispatch sees when it is checked: copies of the bytes that it binds, with filler in place
 // of all that it must not read.
-#ifndef ASSAY_GPU_CPU_ACCESS_IMAGE_H_
-#define ASSAY_GPU_CPU_ACCESS_IMAGE_H_
+#ifndef ASSAY_GPU_CHECK_ACCESS_IMAGE_H_
+#define ASSAY_GPU_CHECK_ACCESS_IMAGE_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "assay/base.h"
 
-#include "gpu/cpu/command_list.h"
-#include "gpu/cpu/guarded_memory.h"
+#include "gpu/check/bound_bytes.h"
+#include "gpu/check/guarded_memory.h"
 
 namespace assay::gpu {
 
@@ -52,8 +53,8 @@ class AccessImage final {
 
   // In this order. `covered` is the hull of the bindings in it; Finish cuts the image into segments
   // and counts `filler_bytes` on.
-  void Start(const CpuBinding& any, ByteRange covered);
-  void AddBinding(const CpuBinding& binding) { bounds_.push_back({binding.range, binding.access}); }
+  void Start(const BoundBytes& any, ByteRange covered);
+  void AddBinding(const BoundBytes& binding) { bounds_.push_back({binding.range, binding.access}); }
   Status Finish(uint64_t* filler_bytes);
 
   void Fill(int copy, FillerRange filler);
@@ -68,6 +69,12 @@ class AccessImage final {
   // those on which the first two copies still differ.
   void Adopt() const;
 
+  // The bytes of a copy, which a kernel that runs elsewhere is given and gives back.
+  std::span<std::byte> Bytes(int copy) const { return {Copy(copy), size_}; }
+  // Where byte `offset` of the allocation lies in a copy.
+  uint64_t OffsetOf(uint64_t allocation_offset) const {
+    return static_cast<uint64_t>(static_cast<int64_t>(allocation_offset) - origin_);
+  }
   // Where the kernel finds byte `offset` of the allocation.
   std::byte* BytesAt(int copy, uint64_t offset) const { return Copy(copy) + OffsetOf(offset); }
   // May lie outside the allocation.
@@ -86,9 +93,6 @@ class AccessImage final {
     ByteRange range;
     Access access;
   };
-  uint64_t OffsetOf(uint64_t allocation_offset) const {
-    return static_cast<uint64_t>(static_cast<int64_t>(allocation_offset) - origin_);
-  }
   std::byte* Copy(int copy) const { return copies_[static_cast<size_t>(copy)].data(); }
   std::byte* Real(uint64_t offset) const { return allocation_ + AllocationOffset(offset); }
 
@@ -130,4 +134,4 @@ class SideMemory final {
 
 }  // namespace assay::gpu
 
-#endif  // ASSAY_GPU_CPU_ACCESS_IMAGE_H_
+#endif  // ASSAY_GPU_CHECK_ACCESS_IMAGE_H_
