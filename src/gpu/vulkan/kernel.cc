@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/hash.h"
+#include "gpu/spirv/module.h"
 #include "gpu/vulkan/glsl_compiler.h"
 #include "gpu/vulkan/shader_code.h"
 #include "gpu/vulkan/spirv_kernel.h"
@@ -16,13 +16,6 @@ namespace {
 
 // The size that shaders are written for; others work, by way of shared memory.
 constexpr uint32_t kSubgroupSize = 32;
-
-std::string Digest(std::span<const uint32_t> words, std::span<const uint32_t> specialization) {
-  Hasher hasher;
-  hasher.Update(std::as_bytes(words));
-  hasher.Update(std::as_bytes(specialization));
-  return hasher.HexDigest();
-}
 
 std::string Doing(const KernelDesc& desc) {
   return fmt::format("Kernel \"{}\" cannot be built", desc.name);
@@ -83,7 +76,7 @@ Result<std::unique_ptr<VulkanKernel>> VulkanKernel::Create(const LogicalDevice& 
   ASSAY_TRY(CheckShader(words, device.physical(), desc.name, desc.workgroup));
   ASSAY_TRY(CheckLimits(device.physical(), desc));
   std::unique_ptr<VulkanKernel> kernel(new VulkanKernel(
-      BackendKernelInfo{std::string(desc.name), Digest(words, code->specialization)}));
+      BackendKernelInfo{std::string(desc.name), spirv::DigestOf(words, code->specialization)}));
   kernel->asks_lengths_ = AsksLengths(words);
   ASSAY_TRY(kernel->MakeLayouts(device, desc));
   ASSAY_TRY(kernel->MakePipeline(device, desc, words, code->specialization));

@@ -1,0 +1,323 @@
+#include "gpu/spirv/opcodes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace assay::gpu::spirv {
+namespace {
+
+using enum InstructionClass;
+
+// By number. Numbers and operands are those of the SPIR-V specification, section 3.42
+// "Instructions", version 1.6: what a shader may hold, without OpenCL and ray tracing.
+constexpr auto kOpcodes = std::to_array<Opcode>({
+    {0, kOther, ""},                // Nop
+    {1, kOther, "tr"},              // Undef
+    {2, kDebug, "s"},               // SourceContinued
+    {3, kDebug, "nnis"},            // Source
+    {4, kDebug, "s"},               // SourceExtension
+    {5, kDebug, "is"},              // Name
+    {6, kDebug, "ins"},             // MemberName
+    {7, kDebug, "rs"},              // String
+    {8, kDebug, "inn"},             // Line
+    {10, kOther, "s"},              // Extension
+    {11, kOther, "rs"},             // ExtInstImport
+    {12, kMath, "trin*"},           // ExtInst
+    {14, kOther, "nn"},             // MemoryModel
+    {15, kOther, "nis*"},           // EntryPoint
+    {16, kOther, "in+"},            // ExecutionMode
+    {17, kOther, "n"},              // Capability
+    {19, kOther, "r"},              // TypeVoid
+    {20, kOther, "r"},              // TypeBool
+    {21, kOther, "rnn"},            // TypeInt
+    {22, kOther, "rn"},             // TypeFloat
+    {23, kOther, "rin"},            // TypeVector
+    {24, kOther, "rin"},            // TypeMatrix
+    {25, kOther, "rinnnnnnn"},      // TypeImage
+    {26, kOther, "r"},              // TypeSampler
+    {27, kOther, "ri"},             // TypeSampledImage
+    {28, kOther, "rii"},            // TypeArray
+    {29, kOther, "ri"},             // TypeRuntimeArray
+    {30, kOther, "r*"},             // TypeStruct
+    {32, kOther, "rni"},            // TypePointer
+    {33, kOther, "ri*"},            // TypeFunction
+    {39, kOther, "in"},             // TypeForwardPointer
+    {41, kOther, "tr"},             // ConstantTrue
+    {42, kOther, "tr"},             // ConstantFalse
+    {43, kOther, "tr+"},            // Constant
+    {44, kOther, "tr*"},            // ConstantComposite
+    {46, kOther, "tr"},             // ConstantNull
+    {48, kOther, "tr"},             // SpecConstantTrue
+    {49, kOther, "tr"},             // SpecConstantFalse
+    {50, kOther, "tr+"},            // SpecConstant
+    {51, kOther, "tr*"},            // SpecConstantComposite
+    {52, kOther, "tro"},            // SpecConstantOp
+    {54, kStructure, "trni"},       // Function
+    {55, kStructure, "tr"},         // FunctionParameter
+    {56, kStructure, ""},           // FunctionEnd
+    {57, kCall, "tri*"},            // FunctionCall
+    {59, kStructure, "trni"},       // Variable
+    {60, kAddress, "triii"},        // ImageTexelPointer
+    {61, kMemory, "trim"},          // Load
+    {62, kMemory, "iim"},           // Store
+    {63, kMemory, "iimm"},          // CopyMemory
+    {65, kAddress, "tri*"},         // AccessChain
+    {66, kAddress, "tri*"},         // InBoundsAccessChain
+    {67, kAddress, "trii*"},        // PtrAccessChain
+    {68, kAddress, "trin"},         // ArrayLength
+    {71, kOther, "in+"},            // Decorate
+    {72, kOther, "inn+"},           // MemberDecorate
+    {73, kOther, "r"},              // DecorationGroup
+    {74, kOther, "i*"},             // GroupDecorate
+    {75, kOther, "ip"},             // GroupMemberDecorate
+    {77, kComposite, "trii"},       // VectorExtractDynamic
+    {78, kComposite, "triii"},      // VectorInsertDynamic
+    {79, kComposite, "trii+"},      // VectorShuffle
+    {80, kComposite, "tr*"},        // CompositeConstruct
+    {81, kComposite, "tri+"},       // CompositeExtract
+    {82, kComposite, "trii+"},      // CompositeInsert
+    {83, kComposite, "tri"},        // CopyObject
+    {84, kComposite, "tri"},        // Transpose
+    {86, kImage, "trii"},           // SampledImage
+    {87, kImage, "triin*"},         // ImageSampleImplicitLod
+    {88, kImage, "triin*"},         // ImageSampleExplicitLod
+    {89, kImage, "triiin*"},        // ImageSampleDrefImplicitLod
+    {90, kImage, "triiin*"},        // ImageSampleDrefExplicitLod
+    {91, kImage, "triin*"},         // ImageSampleProjImplicitLod
+    {92, kImage, "triin*"},         // ImageSampleProjExplicitLod
+    {93, kImage, "triiin*"},        // ImageSampleProjDrefImplicitLod
+    {94, kImage, "triiin*"},        // ImageSampleProjDrefExplicitLod
+    {95, kImage, "triin*"},         // ImageFetch
+    {96, kImage, "triiin*"},        // ImageGather
+    {97, kImage, "triiin*"},        // ImageDrefGather
+    {98, kImage, "triin*"},         // ImageRead
+    {99, kImage, "iiin*"},          // ImageWrite
+    {100, kImage, "tri"},           // Image
+    {103, kImage, "trii"},          // ImageQuerySizeLod
+    {104, kImage, "tri"},           // ImageQuerySize
+    {105, kImage, "trii"},          // ImageQueryLod
+    {106, kImage, "tri"},           // ImageQueryLevels
+    {107, kImage, "tri"},           // ImageQuerySamples
+    {109, kConversion, "tri"},      // ConvertFToU
+    {110, kConversion, "tri"},      // ConvertFToS
+    {111, kConversion, "tri"},      // ConvertSToF
+    {112, kConversion, "tri"},      // ConvertUToF
+    {113, kConversion, "tri"},      // UConvert
+    {114, kConversion, "tri"},      // SConvert
+    {115, kConversion, "tri"},      // FConvert
+    {116, kConversion, "tri"},      // QuantizeToF16
+    {117, kConversion, "tri"},      // ConvertPtrToU
+    {120, kConversion, "tri"},      // ConvertUToPtr
+    {124, kConversion, "tri"},      // Bitcast
+    {126, kArithmetic, "tri"},      // SNegate
+    {127, kArithmetic, "tri"},      // FNegate
+    {128, kArithmetic, "trii"},     // IAdd
+    {129, kArithmetic, "trii"},     // FAdd
+    {130, kArithmetic, "trii"},     // ISub
+    {131, kArithmetic, "trii"},     // FSub
+    {132, kArithmetic, "trii"},     // IMul
+    {133, kArithmetic, "trii"},     // FMul
+    {134, kArithmetic, "trii"},     // UDiv
+    {135, kArithmetic, "trii"},     // SDiv
+    {136, kArithmetic, "trii"},     // FDiv
+    {137, kArithmetic, "trii"},     // UMod
+    {138, kArithmetic, "trii"},     // SRem
+    {139, kArithmetic, "trii"},     // SMod
+    {140, kArithmetic, "trii"},     // FRem
+    {141, kArithmetic, "trii"},     // FMod
+    {142, kArithmetic, "trii"},     // VectorTimesScalar
+    {143, kArithmetic, "trii"},     // MatrixTimesScalar
+    {144, kArithmetic, "trii"},     // VectorTimesMatrix
+    {145, kArithmetic, "trii"},     // MatrixTimesVector
+    {146, kArithmetic, "trii"},     // MatrixTimesMatrix
+    {147, kArithmetic, "trii"},     // OuterProduct
+    {148, kArithmetic, "trii"},     // Dot
+    {149, kArithmetic, "trii"},     // IAddCarry
+    {150, kArithmetic, "trii"},     // ISubBorrow
+    {151, kArithmetic, "trii"},     // UMulExtended
+    {152, kArithmetic, "trii"},     // SMulExtended
+    {154, kLogic, "tri"},           // Any
+    {155, kLogic, "tri"},           // All
+    {156, kLogic, "tri"},           // IsNan
+    {157, kLogic, "tri"},           // IsInf
+    {164, kLogic, "trii"},          // LogicalEqual
+    {165, kLogic, "trii"},          // LogicalNotEqual
+    {166, kLogic, "trii"},          // LogicalOr
+    {167, kLogic, "trii"},          // LogicalAnd
+    {168, kLogic, "tri"},           // LogicalNot
+    {169, kLogic, "triii"},         // Select
+    {170, kLogic, "trii"},          // IEqual
+    {171, kLogic, "trii"},          // INotEqual
+    {172, kLogic, "trii"},          // UGreaterThan
+    {173, kLogic, "trii"},          // SGreaterThan
+    {174, kLogic, "trii"},          // UGreaterThanEqual
+    {175, kLogic, "trii"},          // SGreaterThanEqual
+    {176, kLogic, "trii"},          // ULessThan
+    {177, kLogic, "trii"},          // SLessThan
+    {178, kLogic, "trii"},          // ULessThanEqual
+    {179, kLogic, "trii"},          // SLessThanEqual
+    {180, kLogic, "trii"},          // FOrdEqual
+    {181, kLogic, "trii"},          // FUnordEqual
+    {182, kLogic, "trii"},          // FOrdNotEqual
+    {183, kLogic, "trii"},          // FUnordNotEqual
+    {184, kLogic, "trii"},          // FOrdLessThan
+    {185, kLogic, "trii"},          // FUnordLessThan
+    {186, kLogic, "trii"},          // FOrdGreaterThan
+    {187, kLogic, "trii"},          // FUnordGreaterThan
+    {188, kLogic, "trii"},          // FOrdLessThanEqual
+    {189, kLogic, "trii"},          // FUnordLessThanEqual
+    {190, kLogic, "trii"},          // FOrdGreaterThanEqual
+    {191, kLogic, "trii"},          // FUnordGreaterThanEqual
+    {194, kArithmetic, "trii"},     // ShiftRightLogical
+    {195, kArithmetic, "trii"},     // ShiftRightArithmetic
+    {196, kArithmetic, "trii"},     // ShiftLeftLogical
+    {197, kArithmetic, "trii"},     // BitwiseOr
+    {198, kArithmetic, "trii"},     // BitwiseXor
+    {199, kArithmetic, "trii"},     // BitwiseAnd
+    {200, kArithmetic, "tri"},      // Not
+    {201, kArithmetic, "triiii"},   // BitFieldInsert
+    {202, kArithmetic, "triii"},    // BitFieldSExtract
+    {203, kArithmetic, "triii"},    // BitFieldUExtract
+    {204, kArithmetic, "tri"},      // BitReverse
+    {205, kArithmetic, "tri"},      // BitCount
+    {207, kImage, "tri"},           // DPdx
+    {208, kImage, "tri"},           // DPdy
+    {209, kImage, "tri"},           // Fwidth
+    {210, kImage, "tri"},           // DPdxFine
+    {211, kImage, "tri"},           // DPdyFine
+    {212, kImage, "tri"},           // FwidthFine
+    {213, kImage, "tri"},           // DPdxCoarse
+    {214, kImage, "tri"},           // DPdyCoarse
+    {215, kImage, "tri"},           // FwidthCoarse
+    {218, kOther, ""},              // EmitVertex
+    {219, kOther, ""},              // EndPrimitive
+    {220, kOther, "i"},             // EmitStreamVertex
+    {221, kOther, "i"},             // EndStreamPrimitive
+    {224, kBarrier, "iii"},         // ControlBarrier
+    {225, kBarrier, "ii"},          // MemoryBarrier
+    {227, kAtomic, "triii"},        // AtomicLoad
+    {228, kAtomic, "iiii"},         // AtomicStore
+    {229, kAtomic, "triiii"},       // AtomicExchange
+    {230, kAtomic, "triiiiii"},     // AtomicCompareExchange
+    {232, kAtomic, "triii"},        // AtomicIIncrement
+    {233, kAtomic, "triii"},        // AtomicIDecrement
+    {234, kAtomic, "triiii"},       // AtomicIAdd
+    {235, kAtomic, "triiii"},       // AtomicISub
+    {236, kAtomic, "triiii"},       // AtomicSMin
+    {237, kAtomic, "triiii"},       // AtomicUMin
+    {238, kAtomic, "triiii"},       // AtomicSMax
+    {239, kAtomic, "triiii"},       // AtomicUMax
+    {240, kAtomic, "triiii"},       // AtomicAnd
+    {241, kAtomic, "triiii"},       // AtomicOr
+    {242, kAtomic, "triiii"},       // AtomicXor
+    {245, kControl, "tr*"},         // Phi
+    {246, kStructure, "iin+"},      // LoopMerge
+    {247, kStructure, "in"},        // SelectionMerge
+    {248, kStructure, "r"},         // Label
+    {249, kControl, "i"},           // Branch
+    {250, kControl, "iii+"},        // BranchConditional
+    {251, kControl, "iiS"},         // Switch
+    {252, kControl, ""},            // Kill
+    {253, kControl, ""},            // Return
+    {254, kControl, "i"},           // ReturnValue
+    {255, kControl, ""},            // Unreachable
+    {305, kImage, "triin*"},        // ImageSparseSampleImplicitLod
+    {306, kImage, "triin*"},        // ImageSparseSampleExplicitLod
+    {307, kImage, "triiin*"},       // ImageSparseSampleDrefImplicitLod
+    {308, kImage, "triiin*"},       // ImageSparseSampleDrefExplicitLod
+    {309, kImage, "triin*"},        // ImageSparseSampleProjImplicitLod
+    {310, kImage, "triin*"},        // ImageSparseSampleProjExplicitLod
+    {311, kImage, "triiin*"},       // ImageSparseSampleProjDrefImplicitLod
+    {312, kImage, "triiin*"},       // ImageSparseSampleProjDrefExplicitLod
+    {313, kImage, "triin*"},        // ImageSparseFetch
+    {314, kImage, "triiin*"},       // ImageSparseGather
+    {315, kImage, "triiin*"},       // ImageSparseDrefGather
+    {316, kImage, "tri"},           // ImageSparseTexelsResident
+    {317, kDebug, ""},              // NoLine
+    {320, kImage, "triin*"},        // ImageSparseRead
+    {330, kDebug, "s"},             // ModuleProcessed
+    {331, kOther, "in*"},           // ExecutionModeId
+    {332, kOther, "in*"},           // DecorateId
+    {333, kSubgroup, "tri"},        // GroupNonUniformElect
+    {334, kSubgroup, "trii"},       // GroupNonUniformAll
+    {335, kSubgroup, "trii"},       // GroupNonUniformAny
+    {336, kSubgroup, "trii"},       // GroupNonUniformAllEqual
+    {337, kSubgroup, "triii"},      // GroupNonUniformBroadcast
+    {338, kSubgroup, "trii"},       // GroupNonUniformBroadcastFirst
+    {339, kSubgroup, "trii"},       // GroupNonUniformBallot
+    {340, kSubgroup, "trii"},       // GroupNonUniformInverseBallot
+    {341, kSubgroup, "triii"},      // GroupNonUniformBallotBitExtract
+    {342, kSubgroup, "trini"},      // GroupNonUniformBallotBitCount
+    {343, kSubgroup, "trii"},       // GroupNonUniformBallotFindLSB
+    {344, kSubgroup, "trii"},       // GroupNonUniformBallotFindMSB
+    {345, kSubgroup, "triii"},      // GroupNonUniformShuffle
+    {346, kSubgroup, "triii"},      // GroupNonUniformShuffleXor
+    {347, kSubgroup, "triii"},      // GroupNonUniformShuffleUp
+    {348, kSubgroup, "triii"},      // GroupNonUniformShuffleDown
+    {349, kSubgroup, "trinii"},     // GroupNonUniformIAdd
+    {350, kSubgroup, "trinii"},     // GroupNonUniformFAdd
+    {351, kSubgroup, "trinii"},     // GroupNonUniformIMul
+    {352, kSubgroup, "trinii"},     // GroupNonUniformFMul
+    {353, kSubgroup, "trinii"},     // GroupNonUniformSMin
+    {354, kSubgroup, "trinii"},     // GroupNonUniformUMin
+    {355, kSubgroup, "trinii"},     // GroupNonUniformFMin
+    {356, kSubgroup, "trinii"},     // GroupNonUniformSMax
+    {357, kSubgroup, "trinii"},     // GroupNonUniformUMax
+    {358, kSubgroup, "trinii"},     // GroupNonUniformFMax
+    {359, kSubgroup, "trinii"},     // GroupNonUniformBitwiseAnd
+    {360, kSubgroup, "trinii"},     // GroupNonUniformBitwiseOr
+    {361, kSubgroup, "trinii"},     // GroupNonUniformBitwiseXor
+    {362, kSubgroup, "trinii"},     // GroupNonUniformLogicalAnd
+    {363, kSubgroup, "trinii"},     // GroupNonUniformLogicalOr
+    {364, kSubgroup, "trinii"},     // GroupNonUniformLogicalXor
+    {365, kSubgroup, "triii"},      // GroupNonUniformQuadBroadcast
+    {366, kSubgroup, "triii"},      // GroupNonUniformQuadSwap
+    {400, kComposite, "tri"},       // CopyLogical
+    {401, kAddress, "trii"},        // PtrEqual
+    {402, kAddress, "trii"},        // PtrNotEqual
+    {403, kAddress, "trii"},        // PtrDiff
+    {4416, kControl, ""},           // TerminateInvocation
+    {4421, kSubgroup, "tri"},       // SubgroupBallotKHR
+    {4422, kSubgroup, "tri"},       // SubgroupFirstInvocationKHR
+    {4428, kSubgroup, "tri"},       // SubgroupAllKHR
+    {4429, kSubgroup, "tri"},       // SubgroupAnyKHR
+    {4430, kSubgroup, "tri"},       // SubgroupAllEqualKHR
+    {4431, kSubgroup, "triiii"},    // GroupNonUniformRotateKHR
+    {4432, kSubgroup, "trii"},      // SubgroupReadInvocationKHR
+    {4450, kArithmetic, "triin"},   // SDot
+    {4451, kArithmetic, "triin"},   // UDot
+    {4452, kArithmetic, "triin"},   // SUDot
+    {4453, kArithmetic, "triiin"},  // SDotAccSat
+    {4454, kArithmetic, "triiin"},  // UDotAccSat
+    {4455, kArithmetic, "triiin"},  // SUDotAccSat
+    {5056, kOther, "tri"},          // ReadClockKHR
+    {5296, kSubgroup, "tri"},       // GroupNonUniformPartitionNV
+    {5358, kOther, "riiii"},        // TypeCooperativeMatrixNV
+    {5359, kMemory, "triiim"},      // CooperativeMatrixLoadNV
+    {5360, kMemory, "iiiim"},       // CooperativeMatrixStoreNV
+    {5361, kArithmetic, "triii"},   // CooperativeMatrixMulAddNV
+    {5362, kOther, "tri"},          // CooperativeMatrixLengthNV
+    {5380, kControl, ""},           // DemoteToHelperInvocation
+    {5381, kOther, "tr"},           // IsHelperInvocationEXT
+    {5614, kAtomic, "triiii"},      // AtomicFMinEXT
+    {5615, kAtomic, "triiii"},      // AtomicFMaxEXT
+    {6035, kAtomic, "triiii"},      // AtomicFAddEXT
+});
+static_assert(std::ranges::is_sorted(kOpcodes, {}, &Opcode::number));
+
+constexpr std::array<std::string_view, static_cast<size_t>(kCount)> kClassNames = {
+    "",        "",           "address", "arithmetic", "atomic", "barrier", "call",  "composite",
+    "control", "conversion", "image",   "logic",      "math",   "memory",  "other", "subgroup"};
+
+}  // namespace
+
+const Opcode* FindOpcode(uint32_t number) {
+  const auto* const found = std::ranges::lower_bound(kOpcodes, number, {}, &Opcode::number);
+  return found != kOpcodes.end() && found->number == number ? found : nullptr;
+}
+
+std::string_view ClassName(InstructionClass instruction_class) {
+  return kClassNames[static_cast<size_t>(instruction_class)];
+}
+
+}  // namespace assay::gpu::spirv
