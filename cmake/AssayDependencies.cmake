@@ -33,4 +33,6 @@ if(ASSAY_DEVELOPER_MODE)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
   find_package(rapidcheck REQUIRED)
+  # Reflects shaders when the build and the tests check them; the program does not link it.
+  find_package(spirv_cross_core REQUIRED)
 endif()

@@ -13,7 +13,8 @@ build_packages=(
   build-essential g++ cmake ninja-build ccache mold pkg-config git ca-certificates
   libfmt-dev libexpected-dev libzstd-dev libxxhash-dev libhwy-dev libpcre2-dev libutf8proc-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libcapstone-dev
-  libvulkan-dev libshaderc-dev glslang-dev glslc spirv-tools libvulkan1 mesa-vulkan-drivers vulkan-validationlayers
+  libvulkan-dev libshaderc-dev glslang-dev glslc spirv-tools libspirv-cross-c-shared-dev libvulkan1 mesa-vulkan-drivers
+  vulkan-validationlayers
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   zstd python3 patch
 )

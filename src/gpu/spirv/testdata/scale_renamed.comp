@@ -49,7 +49,7 @@ void main() {
   both[gl_LocalInvocationID.x % kPlaces].trio = vec3(float(i));
   marks[i % 3u] = i;
   barrier();
-  
+
 
   written[i] = both[0].total + both[1].trio.y + float(marks[1]);
 }
