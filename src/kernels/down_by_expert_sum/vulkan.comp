@@ -1,5 +1,6 @@
-// down_by_expert_sum (down_by_expert_sum.h): workgroup (x, y) takes rows x * rows_per_group... of
-// token y, and goes through the token's experts in their order.
+// down_by_expert_sum (down_by_expert_sum.h): workgroup (x, y) takes four rows, x * 4..., of token y.
+// Each group of lanes multiplies them with the matrix of another expert; the products are added in
+// the order of the experts.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -35,31 +36,44 @@ layout(std430, set = 0, binding = 5) readonly buffer Residual { float residual[]
 #define X x
 #define X4 x4
 #define DOTS Dots
-#define ROWS 2
+#define ROWS 4
 #define TOKENS 1
 #include "kernels/vulkan/dots.glsl"
 
+#define GROUPS (THREADS / 32)
+shared float products[GROUPS * 4];
+
 void main() {
-  const uint row = gl_WorkGroupID.x * c.rows_per_group + Group() * 2u;
+  const uint row = gl_WorkGroupID.x * 4u;
   const uint token = gl_WorkGroupID.y;
-  float sums[2] = float[2](0.0, 0.0);
-  for (uint j = 0u; j < c.used; ++j) {
-    const uint pair = token * c.used + j;
+  // Of row `row` + the thread's number, in the first four threads.
+  float sum = 0.0;
+  for (uint base = 0u; base < c.used; base += GROUPS) {
+    const uint j = base + Group();
+    const uint pair = token * c.used + min(j, c.used - 1u);
     const uint id = ids[c.ids_at / 4u + pair];
-    const float weight = expert_weights[c.expert_weights_at / 4u + pair];
-    float products[2] = float[2](0.0, 0.0);
-    if (id < c.experts) {
-      Dots(c.weights_at + id * c.rows * RowBytes(c.cols), row, c.rows - 1u, c.cols,
-           c.x_at / 4u + pair * c.cols, 0u, products);
+    // All groups multiply, so that all come to the sums over lanes; what does not count is left out
+    // afterwards.
+    const bool known = id < c.experts;
+    float dots[4];
+    Dots(c.weights_at + (known ? id : 0u) * c.rows * RowBytes(c.cols), row, c.rows - 1u, c.cols,
+         c.x_at / 4u + pair * c.cols, 0u, dots);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      if (Lane() == i) products[Group() * 4u + i] = known ? dots[i] : 0.0;
     }
-    [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-      sums[i] = j == 0u ? Mul(weight, products[i]) : Fma(weight, products[i], sums[i]);
+    barrier();
+    if (Thread() < 4u) {
+      const uint end = min(c.used - base, uint(GROUPS));
+      for (uint g = 0u; g < end; ++g) {
+        const float weight = expert_weights[c.expert_weights_at / 4u + token * c.used + base + g];
+        const float product = products[g * 4u + Thread()];
+        sum = base + g == 0u ? Mul(weight, product) : Fma(weight, product, sum);
+      }
     }
+    barrier();
   }
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    if (Lane() == i && row + i < c.rows) {
-      const uint place = token * c.rows + row + i;
-      out_values[c.out_at / 4u + place] = Add(sums[i], residual[c.residual_at / 4u + place]);
-    }
+  if (Thread() < 4u && row + Thread() < c.rows) {
+    const uint place = token * c.rows + row + Thread();
+    out_values[c.out_at / 4u + place] = Add(sum, residual[c.residual_at / 4u + place]);
   }
 }

@@ -61,7 +61,7 @@ Launch LaunchDownByExpertSum(DType weight_type, uint32_t rows, uint32_t cols, ui
   DownByExpertSumConstants c{.rows = rows, .cols = cols, .experts = experts, .used = used};
   const KernelIndex kernel = WeightKernel(KernelIndex::kDownByExpertSumF32, weight_type);
   if (target == Target::kSpirv) {
-    c.rows_per_group = kSpirvExpertRowsPerGroup;
+    c.rows_per_group = kSpirvSummedRowsPerGroup;
     return MakeLaunch(kernel, c, {CeilDiv(rows, c.rows_per_group), tokens, 1});
   }
   c.rows_per_group = RowsPerGroup(rows, WeightRowBytes(weight_type, cols));

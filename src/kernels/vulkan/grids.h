@@ -21,6 +21,9 @@ constexpr uint32_t SpirvRowsPerGroup(uint32_t rows, uint32_t tokens) {
 // By expert, and of the fused products: 2 rows a group of lanes.
 inline constexpr uint32_t kSpirvExpertRowsPerGroup = 16;
 
+// Of products that are summed over a token's experts: the groups of lanes take the experts.
+inline constexpr uint32_t kSpirvSummedRowsPerGroup = 4;
+
 inline constexpr uint32_t kSpirvHeadsPerGroup = 4;
 
 // Of a router's row.
