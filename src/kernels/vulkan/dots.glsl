@@ -17,7 +17,8 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_toke
   [[unroll]] for (uint t = 0u; t < TOKENS; ++t) tokens_at[t] = x_at + min(t, last_token) * cols;
   [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) sums[i] = 0.0;
   uint col = 0u;
-  if (((at | row_bytes) & 15u) == 0u && ((x_at | cols) & 3u) == 0u) {
+  const bool wide = ((at | row_bytes) & 15u) == 0u && ((x_at | cols) & 3u) == 0u;
+  if (wide) {
     for (; col + kChunkCols <= cols; col += kChunkCols) {
       M(Chunk) chunks[ROWS];
       [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
@@ -64,9 +65,18 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_toke
     if (own >= cols) continue;
     vec4 fours[TOKENS];
     [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
-      fours[t] = vec4(0.0);
-      for (uint i = 0u; i < min(4u, cols - own); ++i) fours[t][i] = X[tokens_at[t] + own + i];
-      fours[t] = Placed(fours[t]);
+      vec4 four;
+      if (wide) {
+        four = X4[(tokens_at[t] + own) / 4u];
+      } else {
+        const uint from = tokens_at[t] + own;
+        const uint left = cols - own;
+        four = vec4(X[from], 0.0, 0.0, 0.0);
+        if (left > 1u) four.y = X[from + 1u];
+        if (left > 2u) four.z = X[from + 2u];
+        if (left > 3u) four.w = X[from + 3u];
+      }
+      fours[t] = Placed(four);
     }
     [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
       const vec4 values = M(AnyValues)(rows_at[r], cols, col, lane);

@@ -68,19 +68,26 @@ vec4 M(AnyValues)(uint row_at, uint cols, uint step_col, uint lane) {
 #elif defined(TYPE_Q4_0)
   return Values(M(Half)(row_at + QuantAt(cols, step_col, lane)));
 #else
-  vec4 values = vec4(0.0);
   const uint col = step_col + 4u * lane;
-  const uint count = min(4u, cols - col);
-  for (uint i = 0u; i < count; ++i) {
+  const uint left = cols - col;
 #if defined(TYPE_F32)
-    values[i] = uintBitsToFloat(M(Word)(row_at + (col + i) * 4u));
-#elif defined(TYPE_BF16)
-    values[i] = uintBitsToFloat(M(Half)(row_at + (col + i) * 2u) << 16);
+  const uint from = row_at + col * 4u;
+  uvec4 words = uvec4(M(Word)(from), 0u, 0u, 0u);
+  if (left > 1u) words.y = M(Word)(from + 4u);
+  if (left > 2u) words.z = M(Word)(from + 8u);
+  if (left > 3u) words.w = M(Word)(from + 12u);
 #else
-    values[i] = unpackHalf2x16(M(Half)(row_at + (col + i) * 2u)).x;
-#endif
+  const uint from = row_at + col * 2u;
+  uvec2 words = uvec2(0u);
+  if (left > 3u) {
+    words = uvec2(M(Word)(from), M(Word)(from + 4u));
+  } else {
+    words.x = M(Half)(from);
+    if (left > 1u) words.x = M(Word)(from);
+    if (left > 2u) words.y = M(Half)(from + 4u);
   }
-  return values;
+#endif
+  return Floats(words);
 #endif
 }
 float M(AnyScale)(uint row_at, uint cols, uint step_col, uint lane) {
