@@ -58,7 +58,8 @@ constexpr std::array kVariants = {
     Variant{"vulkan_staging", "vulkan", "unified-memory"},
     Variant{"vulkan_source", "vulkan", "", true},
     Variant{"vulkan_plain", "vulkan",
-            "push-descriptors,timeline-semaphores,unified-memory,subgroup-size,8-bit-storage,"
+            "push-descriptors,timeline-semaphores,unified-memory,mapped-host-buffers,subgroup-size,"
+            "8-bit-storage,"
             "16-bit-storage,float16,int8,integer-dot,cooperative-matrix"},
     Variant{"null", "null", ""},
 };

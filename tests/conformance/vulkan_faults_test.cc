@@ -1,5 +1,6 @@
 // Every call into Vulkan fails in turn: the error arrives with its code and the name of what
 // failed, and nothing is left.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -136,6 +137,32 @@ TEST_P(VulkanFaultTest, E12_ALostDeviceStaysLost) {
     EXPECT_THAT(other->Commit(), FailsWith(ErrorCode::kDevice, "has been lost"));
   }
   EXPECT_EQ(live->alive, 0);
+}
+
+TEST_P(VulkanFaultTest, SmallHostBuffersNeedNoCopiesWhereTheyAreMapped) {
+  uint64_t submissions = 0;
+  const vulkan::Hooks hooks{.inject = [&](std::string_view function) {
+    submissions += function == "vkQueueSubmit" ? 1 : 0;
+    return 0;
+  }};
+  const auto device =
+      testing::MakeDevice(MakeVulkanBackend(testing::OptionsOf(GetParam()), hooks).value());
+  const Buffer x =
+      device
+          ->CreateBuffer({.size_bytes = 64, .kind = BufferKind::kHost, .label = "x", .digest = {}})
+          .value();
+  const std::vector<uint32_t> words(16, 41);
+  const auto session = device->CreateSession().value();
+  submissions = 0;
+  ASSERT_THAT(device->Write(x.All(), std::as_bytes(std::span(words))), Succeeds());
+  ASSERT_THAT(session->Dispatch(Bump(*device, x.All()).get()), Succeeds());
+  ASSERT_THAT(session->Commit(), Succeeds());
+  ASSERT_THAT(session->Wait(), Succeeds());
+  EXPECT_EQ(testing::ReadWords(*device, x.All()), std::vector<uint32_t>(16, 42));
+  const std::vector<std::string>& features = device->info().features;
+  const bool mapped = std::ranges::count(features, "unified-memory") != 0 ||
+                      std::ranges::count(features, "mapped-host-buffers") != 0;
+  EXPECT_EQ(submissions, mapped ? 1U : 3U);
 }
 
 TEST_P(VulkanFaultTest, ManyThreadsWriteAtOnce) {

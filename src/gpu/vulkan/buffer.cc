@@ -10,6 +10,8 @@ namespace {
 
 // Shaders read whole 32-bit words, so that a buffer ends with one.
 constexpr uint64_t kWordBytes = 4;
+// The host reads device memory slowly; up to here that takes less than a copy through staging.
+constexpr uint64_t kMappedHostBytes = 4096;
 
 }  // namespace
 
@@ -29,6 +31,15 @@ BufferMaker::~BufferMaker() {
   for (const Retired& retired : retired_) queue_->Drain(retired.value);
 }
 
+MemoryUse BufferMaker::UseFor(const BufferDesc& desc) const {
+  const bool small = desc.kind == BufferKind::kHost && desc.size_bytes <= kMappedHostBytes;
+  if (device_->uses(OptionalPath::kUnifiedMemory) ||
+      (small && device_->uses(OptionalPath::kMappedHostBuffers))) {
+    return MemoryUse::kUnified;
+  }
+  return map_everything_ ? MemoryUse::kStaging : MemoryUse::kDevice;
+}
+
 Result<std::unique_ptr<VulkanBuffer>> BufferMaker::Make(const BufferDesc& desc) {
   FreeRetired();
   const DeviceApi& api = device_->api();
@@ -46,10 +57,7 @@ Result<std::unique_ptr<VulkanBuffer>> BufferMaker::Make(const BufferDesc& desc) 
                                              desc.label, doing));
   VkMemoryRequirements wanted = {};
   api.vkGetBufferMemoryRequirements(device_->handle(), storage.buffer.get(), &wanted);
-  const MemoryUse use = device_->uses(OptionalPath::kUnifiedMemory) ? MemoryUse::kUnified
-                        : map_everything_                           ? MemoryUse::kStaging
-                                                                    : MemoryUse::kDevice;
-  auto memory = memory_.Allocate(wanted, use, desc.label);
+  auto memory = memory_.Allocate(wanted, UseFor(desc), desc.label);
   if (!memory) return Fail(std::move(memory).error().While(doing));
   storage.memory = *std::move(memory);
   ASSAY_TRY(device_->Try("vkBindBufferMemory", desc.label, doing, [&] {

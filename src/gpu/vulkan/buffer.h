@@ -77,6 +77,7 @@ class BufferMaker final {
     VulkanBuffer::Storage storage;
   };
 
+  MemoryUse UseFor(const BufferDesc& desc) const;
   void Retire(uint64_t value, VulkanBuffer::Storage storage);
   void FreeRetired();
 

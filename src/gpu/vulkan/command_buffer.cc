@@ -178,10 +178,8 @@ Status VulkanCommandBuffer::Barrier() {
 
 Status VulkanCommandBuffer::EndEncoding() {
   // The host reads mapped memory as soon as the work has passed.
-  if (device_->uses(OptionalPath::kUnifiedMemory) || margin_bytes_ != 0) {
-    MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-                  VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  }
+  MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   return device_->Try("vkEndCommandBuffer", device_->physical().name, kRecording,
                       [&] { return device_->api().vkEndCommandBuffer(slot_->commands); });
 }

@@ -10,9 +10,17 @@ namespace assay::gpu::vulkan {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<size_t>(OptionalPath::kCount)> kNames = {
-    "push-descriptors", "timeline-semaphores", "unified-memory", "subgroup-size",
-    "8-bit-storage",    "16-bit-storage",      "float16",        "int8",
-    "integer-dot",      "cooperative-matrix"};
+    "push-descriptors",
+    "timeline-semaphores",
+    "unified-memory",
+    "mapped-host-buffers",
+    "subgroup-size",
+    "8-bit-storage",
+    "16-bit-storage",
+    "float16",
+    "int8",
+    "integer-dot",
+    "cooperative-matrix"};
 
 }  // namespace
 

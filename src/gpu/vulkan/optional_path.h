@@ -17,6 +17,7 @@ enum class OptionalPath : uint8_t {
   kPushDescriptors,     // Bindings are pushed into the command buffer; else descriptor pools.
   kTimelineSemaphores,  // One semaphore counts what has finished; else a fence a submission.
   kUnifiedMemory,       // Buffers lie in memory that the host maps; else copies through staging.
+  kMappedHostBuffers,   // Small buffers of the host's lie in device memory that it maps as well.
   kSubgroupSize,        // Pipelines ask for full subgroups of 32; else the driver chooses.
   kStorage8,            // Shaders may load and store 8-bit values.
   kStorage16,           // Shaders may load and store 16-bit values.

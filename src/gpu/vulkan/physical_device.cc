@@ -206,6 +206,7 @@ class Query {
       mapped |= (device_.memory.memoryTypes[i].propertyFlags & wanted) == wanted;
     }
     Set(OptionalPath::kUnifiedMemory, one_memory && mapped);
+    Set(OptionalPath::kMappedHostBuffers, mapped);
   }
 
   const InstanceApi& api_;
