@@ -30,8 +30,9 @@ struct Bench {
   std::unique_ptr<gpu::Device> device;
   std::unique_ptr<Ops> ops;
 
-  explicit Bench(const std::string& name = "cpu") {
-    auto backend = std::make_unique<SpyBackend>(gpu::MakeBackend(name, {.threads = 1}).value());
+  explicit Bench(const std::string& name = "cpu", gpu::BackendOptions options = {}) {
+    options.threads = 1;
+    auto backend = std::make_unique<SpyBackend>(gpu::MakeBackend(name, options).value());
     spy = backend.get();
     device = gpu::Device::Create(std::move(backend)).value();
     ops = Ops::Create(device.get()).value();
@@ -274,11 +275,14 @@ TEST(OpCases, CoverEveryKernel) {
     EXPECT_TRUE(run.contains(std::string(row.name))) << row.name;
 }
 
-// Together the cases run every shader.
+// Together the cases run every shader, and Vulkan's validation layer has nothing to say of one.
 class ShaderCases : public ::testing::TestWithParam<std::string> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShaderCases);
 TEST_P(ShaderCases, CoverEveryShader) {
-  Bench bench(GetParam());
+  std::vector<std::string> messages;
+  gpu::BackendOptions validated;
+  validated.vulkan.validation = [&](std::string_view message) { messages.emplace_back(message); };
+  Bench bench(GetParam(), validated);
   auto session = bench.device->CreateSession({.barriers = gpu::BarrierMode::kManual}).value();
   Operands operands(bench.device.get(), 79);
   for (const OpCase& op : AllOpCases()) {
@@ -290,6 +294,7 @@ TEST_P(ShaderCases, CoverEveryShader) {
     run.insert(seen.kernel);
     EXPECT_EQ(seen.shared_bytes, 0u) << seen.kernel;
   }
+  EXPECT_THAT(messages, ::testing::IsEmpty());
   for (const SpirvRow& row : SpirvTable()) {
     EXPECT_TRUE(run.contains(std::string(RowOf(row.kernel).name))) << RowOf(row.kernel).name;
   }

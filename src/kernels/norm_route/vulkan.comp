@@ -57,7 +57,7 @@ void Out(uint j, uint id, float chosen) {
 void main() {
   const uint row = gl_WorkGroupID.x * c.cols;
   NormRow(c.x_at / 4u + row, c.weight_at / 4u, c.norm_at / 4u + row, c.cols, c.eps);
-  memoryBarrierBuffer();
+  groupMemoryBarrier();
   barrier();
   for (uint expert = 0u; expert < c.experts; expert += THREADS / 32 * 2) {
     const uint first = expert + Group() * 2u;
