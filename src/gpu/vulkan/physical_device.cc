@@ -30,7 +30,9 @@ int Rank(VkPhysicalDeviceType type) {
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool ContainsAnyCase(std::string_view text, std::string_view part) {
-  return part.empty() || !std::ranges::search(text, part, {}, Lower, Lower).empty();
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char a, char b) { return Lower(a) == Lower(b); }) != text.end() ||
+         part.empty();
 }
 
 // The answers of one device, chained as Vulkan wants them.
