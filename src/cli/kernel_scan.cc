@@ -63,7 +63,8 @@ prove::Scan ScanKernels(std::string_view method) {
   return scan;
 }
 
-prove::Scan ScanKernels() {
+prove::Scan ScanBackend(std::string_view backend) {
+  if (backend == "vulkan") return ScanShaders();
   Scan scan = ScanKernels(kCodeMethod);
   return scan.failed.empty() ? scan : ScanKernels(kSourceMethod);
 }

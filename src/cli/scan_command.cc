@@ -24,7 +24,11 @@ class ScanCommand final : public Command {
   Result<int> Compare(Context& context) const;
 
   std::vector<std::string> paths_;
+  prove::Scan Make() const;
+
+  std::string backend_ = "cpu";
   std::string method_ = "best";
+  std::string device_;
   std::string output_;
   bool compare_ = false;
   bool json_ = false;
@@ -36,13 +40,15 @@ CommandSpec ScanCommand::Describe() {
       .summary = "Writes a row for each kernel of this program, or compares two such scans.",
       .description =
           "A row says what one kernel is for one instruction set: the digest of its code, its "
-          "size, "
-          "instructions by class, workgroup, shared memory, bindings and constants. Rows are "
+          "size, instructions by class, workgroup, shared memory, bindings and constants. Rows are "
           "sorted, and two builds of the same source by the same compiler give the same scan "
           "wherever they lie.\n\n"
           "The method cpu-code-1 digests the machine code with addresses taken out; cpu-source-1 "
           "digests the sources, the compiler and its flags. Without --method the first is used "
-          "where the program has symbols.",
+          "where the program has symbols.\n\n"
+          "With --backend vulkan it scans the shaders. The method spirv-1, the default, digests "
+          "their SPIR-V without names and needs no driver; spirv-driver-1 adds a row for each "
+          "kernel with what the driver of a device says of it: registers, spills, subgroup size.",
       .positionals = {{.name = "SCAN",
                        .value = TextListValue{&paths_},
                        .help = "With --compare: two scans, or folders of evidence.",
@@ -53,10 +59,20 @@ CommandSpec ScanCommand::Describe() {
                 {.names = "--json",
                  .value = SwitchValue{&json_},
                  .help = "Prints the comparison as one JSON object."},
+                {.names = "--backend",
+                 .value = ChoiceValue{&backend_, {"cpu", "vulkan"}},
+                 .placeholder = "NAME",
+                 .help = "Whose kernels are scanned."},
+                {.names = "--device",
+                 .value = TextValue{&device_},
+                 .placeholder = "NAME|N",
+                 .help = "For spirv-driver-1: a number that assay devices lists, or a part of a "
+                         "name. Without it a GPU where there is one.",
+                 .show_default = false},
                 {.names = "--method",
-                 .value =
-                     ChoiceValue{&method_,
-                                 {"best", std::string(kCodeMethod), std::string(kSourceMethod)}},
+                 .value = ChoiceValue{&method_,
+                                      {"best", std::string(kCodeMethod), std::string(kSourceMethod),
+                                       std::string(kSpirvMethod), std::string(kDriverMethod)}},
                  .placeholder = "METHOD",
                  .help = "How digests are made."},
                 {.names = "-o,--output",
@@ -65,7 +81,9 @@ CommandSpec ScanCommand::Describe() {
                  .help = "Writes the scan there instead of to standard output.",
                  .show_default = false}},
       .examples = {{"assay scan -o before.scan", "Scans this program."},
-                   {"assay scan --compare before.scan after.scan", "Says which kernels changed."}},
+                   {"assay scan --compare before.scan after.scan", "Says which kernels changed."},
+                   {"assay scan --backend vulkan --method spirv-driver-1",
+                    "Scans the shaders, and says what a GPU's driver makes of them."}},
       .exit_meanings = {{kExitOk, "The scan was made; with --compare: the same."},
                         {kExitDifferent, "With --compare: different."},
                         {kExitFailed,
@@ -91,6 +109,19 @@ Status ScanCommand::CheckArguments() {
   if (compare_ && !output_.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "--output", "--output does not go with --compare.");
   }
+  const bool shaders = method_ == kSpirvMethod || method_ == kDriverMethod;
+  if (method_ != "best" && shaders != (backend_ == "vulkan")) {
+    return Fail(
+        ErrorCode::kInvalidArgument, "--method",
+        fmt::format("The method {} is of the backend {}, and the backend is {}; give "
+                    "--backend {}.",
+                    method_, shaders ? "vulkan" : "cpu", backend_, shaders ? "vulkan" : "cpu"));
+  }
+  if (!device_.empty() && method_ != kDriverMethod) {
+    return Fail(
+        ErrorCode::kInvalidArgument, "--device",
+        fmt::format("--device is of the method {}, and the method is {}.", kDriverMethod, method_));
+  }
   return {};
 }
 
@@ -98,8 +129,15 @@ Result<int> ScanCommand::Run(Context& context) {
   return compare_ ? Compare(context) : Write(context);
 }
 
+prove::Scan ScanCommand::Make() const {
+  if (method_ == "best") return ScanBackend(backend_);
+  if (method_ == kSpirvMethod) return ScanShaders();
+  if (method_ == kDriverMethod) return ScanShadersOn(device_);
+  return ScanKernels(method_);
+}
+
 Result<int> ScanCommand::Write(Context& context) const {
-  const prove::Scan scan = method_ == "best" ? ScanKernels() : ScanKernels(method_);
+  const prove::Scan scan = Make();
   const std::string text = prove::FormatScan(scan);
   if (output_.empty()) {
     context.Print(text);

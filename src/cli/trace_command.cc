@@ -264,7 +264,7 @@ Result<int> TraceCommand::Run(Context& context) {
     sequences.clear();
     facts.steps = 0;
   }
-  ASSAY_TRY(evidence.Finish(facts, sequences, ScanKernels()));
+  ASSAY_TRY(evidence.Finish(facts, sequences, ScanBackend(engine_.backend)));
   return kExitOk;
 }
 

@@ -155,15 +155,8 @@ namespace {
 
 Status RegisterSpirv(gpu::Device& device) {
   for (size_t i = 0; i < SpirvTable().size(); ++i) {
-    const SpirvRow& spirv = SpirvTable()[i];
-    const KernelRow& row = RowOf(spirv.kernel);
-    ASSAY_TRY_WHILE(device.kernels().Add({.name = row.name,
-                                          .workgroup = {spirv.threads, 1, 1},
-                                          .binding_count = row.binding_count,
-                                          .constant_bytes = row.constant_bytes,
-                                          .source_digest = spirv.source_digest,
-                                          .code = std::span(&SpirvCodes()[i], 1)}),
-                    fmt::format("registering kernel {}", row.name));
+    const gpu::KernelDesc desc = SpirvDesc(i);
+    ASSAY_TRY_WHILE(device.kernels().Add(desc), fmt::format("registering kernel {}", desc.name));
   }
   return {};
 }

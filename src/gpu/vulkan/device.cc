@@ -82,6 +82,14 @@ Status LogicalDevice::Make(const Instance& instance) {
     matrix.pNext = features.pNext;
     features.pNext = &matrix;
   }
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {};
+  executables.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
+  executables.pipelineExecutableInfo = VK_TRUE;
+  if (physical_.capture_statistics) {
+    extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    executables.pNext = features.pNext;
+    features.pNext = &executables;
+  }
   if (uses(OptionalPath::kPushDescriptors)) {
     extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   }

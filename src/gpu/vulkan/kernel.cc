@@ -146,6 +146,7 @@ Status VulkanKernel::MakePipeline(const LogicalDevice& device, const KernelDesc&
   if (!entries.empty()) info.stage.pSpecializationInfo = &values;
 
   const PhysicalDevice& physical = device.physical();
+  if (physical.capture_statistics) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {};
   size.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
   size.requiredSubgroupSize = kSubgroupSize;

@@ -50,6 +50,7 @@ struct Answers {
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_control = {};
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {};
   VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix = {};
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {};
 };
 
 // Puts `next` at the head of a chain.
@@ -162,11 +163,16 @@ class Query {
       Chain(&a_.features, &a_.matrix,
             VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV);
     }
+    if (HasExtension(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME)) {
+      Chain(&a_.features, &a_.executables,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
+    }
     api_.vkGetPhysicalDeviceFeatures2(handle_, &a_.features);
     device_.int16 = a_.features.features.shaderInt16 == VK_TRUE;
     device_.int64 = a_.features.features.shaderInt64 == VK_TRUE;
     device_.float64 = a_.features.features.shaderFloat64 == VK_TRUE;
     device_.memory_model = a_.features12.vulkanMemoryModel == VK_TRUE;
+    device_.executable_properties = a_.executables.pipelineExecutableInfo == VK_TRUE;
     Set(OptionalPath::kPushDescriptors, HasPush());
     Set(OptionalPath::kTimelineSemaphores, a_.features12.timelineSemaphore == VK_TRUE);
     Set(OptionalPath::kSubgroupSize, a_.subgroup_control.subgroupSizeControl == VK_TRUE &&

@@ -36,6 +36,9 @@ struct PhysicalDevice {
   bool int64 = false;
   bool float64 = false;
   bool memory_model = false;
+  bool executable_properties = false;  // VK_KHR_pipeline_executable_properties.
+  // A device made of this keeps them for each pipeline; not what a driver says.
+  bool capture_statistics = false;
   uint32_t queue_family = 0;
   OptionalPaths paths;   // Those that the driver has.
   std::string unusable;  // Why the backend cannot run on it; empty when it can.

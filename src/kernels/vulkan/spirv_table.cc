@@ -81,7 +81,16 @@ constexpr auto kHas = [] {
 
 std::span<const SpirvRow> SpirvTable() { return kTable; }
 
-std::span<const gpu::KernelCode> SpirvCodes() { return kCodes; }
+gpu::KernelDesc SpirvDesc(size_t index) {
+  const SpirvRow& spirv = kTable[index];
+  const KernelRow& row = RowOf(spirv.kernel);
+  return {.name = row.name,
+          .workgroup = {spirv.threads, 1, 1},
+          .binding_count = row.binding_count,
+          .constant_bytes = row.constant_bytes,
+          .source_digest = spirv.source_digest,
+          .code = std::span(&kCodes[index], 1)};
+}
 
 bool HasSpirv(KernelIndex kernel) { return kHas[static_cast<size_t>(kernel)]; }
 

@@ -2,6 +2,7 @@
 #ifndef ASSAY_KERNELS_VULKAN_SPIRV_TABLE_H_
 #define ASSAY_KERNELS_VULKAN_SPIRV_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -23,8 +24,8 @@ struct SpirvRow {
 
 // Name, bindings and constants are those of the kernel's row in KernelTable().
 std::span<const SpirvRow> SpirvTable();
-// The rows' codes as a registry takes them.
-std::span<const gpu::KernelCode> SpirvCodes();
+// What a registry takes of row `index` of SpirvTable().
+gpu::KernelDesc SpirvDesc(size_t index);
 
 // False for the forms with a kQ8 output: weights of every type take f32 activations there.
 bool HasSpirv(KernelIndex kernel);
