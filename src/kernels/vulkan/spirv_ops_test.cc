@@ -153,21 +153,22 @@ TEST_P(SpirvWeights, MatMulAgreesWithFloat64AtAnyOffsetWithTheSameBits) {
 
 TEST_P(SpirvWeights, G6_ARowHasTheSameBitsInAnyCompany) {
   Random random(2);
-  const uint32_t rows = 50, cols = 1440, tokens = 9;
+  // Rows of every type that begin at multiples of 16 bytes: wide loads.
+  const uint32_t rows = 50, cols = 1792, tokens = 9;
   const Encoded weights = testing::RandomWeights(random, Type(), rows, cols);
   const std::vector<float> x = random.Values(size_t{tokens} * cols);
   const Matrix w = Weights(weights, Type(), rows, cols, 0);
   const Matrix all = AsMatrix(OutputOf(tokens, rows));
-  Run(ops_->MatMul(*session_, w, Input(x, cols), all), {all.view});
+  Run(ops_->MatMul(*session_, w, Input(x, cols, 0), all), {all.view});
   const auto together = Read<float>(all.view);
   for (uint32_t t = 0; t < tokens; ++t) {
     const std::vector<float> row(x.begin() + t * cols, x.begin() + (t + 1) * cols);
     const Matrix residual = F32(random.Values(rows), rows);
     const auto added = Read<float>(residual.view);
     const Matrix out = AsMatrix(OutputOf(1, rows));
-    Run(ops_->MatMul(*session_, w, Input(row, cols), out), {out.view});
+    Run(ops_->MatMul(*session_, w, Input(row, cols, 0), out), {out.view});
     const auto alone = Read<float>(out.view);
-    Run(ops_->MatMul(*session_, w, Input(row, cols), residual, residual.view), {residual.view});
+    Run(ops_->MatMul(*session_, w, Input(row, cols, 0), residual, residual.view), {residual.view});
     const auto in_place = Read<float>(residual.view);
     for (uint32_t r = 0; r < rows; ++r) {
       ASSERT_EQ(alone[r], together[t * rows + r]) << "token " << t << " row " << r;
@@ -188,7 +189,7 @@ TEST_P(SpirvWeights, ByExpertHasTheBitsOfMatMulAndZerosForUnknownIds) {
                           magnitude);
   const Matrix w = Weights(weights, Type(), experts * rows, cols, 0);
   const Matrix out = AsMatrix(OutputOf(pairs, rows));
-  Run(ops_->MatMulByExpert(*session_, w, experts, o_->Values(ids), Input(x, cols), out),
+  Run(ops_->MatMulByExpert(*session_, w, experts, o_->Values(ids), Input(x, cols, 0), out),
       {out.view});
   const auto actual = Read<float>(out.view);
   EXPECT_EQ(
@@ -200,7 +201,7 @@ TEST_P(SpirvWeights, ByExpertHasTheBitsOfMatMulAndZerosForUnknownIds) {
                      rows, cols};
     const std::vector<float> row(x.begin() + p / fan * cols, x.begin() + (p / fan + 1) * cols);
     const Matrix alone = AsMatrix(OutputOf(1, rows));
-    Run(ops_->MatMul(*session_, one, Input(row, cols), alone), {alone.view});
+    Run(ops_->MatMul(*session_, one, Input(row, cols, 0), alone), {alone.view});
     const auto values = Read<float>(alone.view);
     for (uint32_t r = 0; r < rows; ++r) ASSERT_EQ(actual[p * rows + r], values[r]);
   }
