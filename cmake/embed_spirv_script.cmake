@@ -10,11 +10,12 @@ function(write_text file result_name result_constant)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${ROOT}" OUTPUT_VARIABLE name)
   string(REGEX REPLACE "^src/" "" name "${name}")
   string(MAKE_C_IDENTIFIER "${name}" identifier)
+  string(TOUPPER "${identifier}" guard)
   file(READ "${file}" text)
   set(path "${TEXTS}/${identifier}.h")
   set(wanted "// Generated from ${name}; do not edit.
-#ifndef ASSAY_SHADER_TEXT_${identifier}
-#define ASSAY_SHADER_TEXT_${identifier}
+#ifndef ASSAY_SHADER_TEXT_${guard}
+#define ASSAY_SHADER_TEXT_${guard}
 #include <string_view>
 namespace assay::shader_text {
 inline constexpr std::string_view k_${identifier} = R\"glsl(${text})glsl\";
@@ -87,6 +88,7 @@ if(define_count GREATER 0)
   set(defines_span "${NAME}Defines")
 endif()
 string(MAKE_C_IDENTIFIER "${OUTPUT}" guard)
+string(TOUPPER "${guard}" guard)
 file(WRITE "${HEADER}" "// Generated from ${shader_name}; do not edit.
 #ifndef ASSAY_SHADER_${guard}
 #define ASSAY_SHADER_${guard}

@@ -3,7 +3,6 @@
 #ifndef ASSAY_GPU_VULKAN_API_H_
 #define ASSAY_GPU_VULKAN_API_H_
 
-#define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
 namespace assay::gpu::vulkan {
