@@ -6,14 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gpu/shader_statistics.h"
-
 namespace assay::gpu::vulkan {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Pair;
 
 VkPipelineExecutableStatisticKHR Statistic(const std::string& name,
@@ -62,16 +58,6 @@ TEST(Executables, S1_ExecutablesAreToldApart) {
   // A name without an end.
   EXPECT_EQ(FiguresOf({{0, {Unsigned(std::string(1000, 'y'), 3)}}}).begin()->first,
             std::string(VK_MAX_DESCRIPTION_SIZE, 'y'));
-}
-
-// Where a device cannot tell, the error says so; where it can, it tells something of a kernel.
-TEST(Executables, S1_ADriverThatSaysNothingIsUnsupported) {
-  const auto statistics = OpenShaderStatistics({});
-  if (statistics) return;
-  EXPECT_THAT(statistics.error().code(), AnyOf(ErrorCode::kUnsupported, ErrorCode::kDevice));
-  if (statistics.error().code() == ErrorCode::kUnsupported) {
-    EXPECT_THAT(statistics.error().message(), HasSubstr("VK_KHR_pipeline_executable_properties"));
-  }
 }
 
 }  // namespace

@@ -3,9 +3,9 @@ assay_library(assay_shader_access
   SOURCES vulkan/reflect_shader.cc vulkan/shader_access.cc
   DEPS assay_kernels_testing assay_test_support
   PRIVATE_DEPS fmt::fmt spirv-cross-core)
-add_executable(check_shaders "${CMAKE_SOURCE_DIR}/tests/support/check_shaders.cc")
-target_link_libraries(check_shaders PRIVATE assay_shader_access assay_options fmt::fmt)
 if(NOT ASSAY_FUZZ)
+  add_executable(check_shaders "${CMAKE_SOURCE_DIR}/tests/support/check_shaders.cc")
+  target_link_libraries(check_shaders PRIVATE assay_shader_access assay_options fmt::fmt)
   set(checked "${CMAKE_CURRENT_BINARY_DIR}/shaders_checked")
   add_custom_command(OUTPUT "${checked}"
     COMMAND check_shaders
