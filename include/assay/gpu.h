@@ -203,6 +203,12 @@ struct SessionOptions {
   // Barrier mutation (E9): this barrier of each command buffer, from 1, is neither issued nor
   // counted, whoever placed it; 0: none.
   uint64_t drop_barrier = 0;
+  // Lets the device start while the host encodes on: a barrier that the caller, a graph or a plan
+  // places is replaced by a commit once the open command buffer holds this many dispatches (a
+  // quarter and a half as many in the first two command buffers behind a Wait). 0: never. The end
+  // of a command buffer orders as a barrier does, and the barrier is then neither issued nor
+  // counted. Barriers that the session places by its mode stay.
+  uint32_t commit_every = 0;
 };
 
 class Graph;      // gpu_graph.h
@@ -227,7 +233,8 @@ class Session final {
   // buffer), naming kernel and binding. A refused dispatch leaves the command buffer as it was.
   Status Dispatch(const gpu::Dispatch& dispatch);
   // Orders everything before it ahead of everything after it. With no open encoder it is neither
-  // issued nor counted.
+  // issued nor counted. Where it commits in its place (SessionOptions::commit_every) it has the
+  // errors of Commit, and one of the backend repeats until Reset.
   Status Barrier();
   // Hands the command buffer to the device. Without an open encoder it does nothing. Error
   // kCommandBuffer while the host maps bytes that it binds in conflict; it then stays open.
@@ -236,7 +243,7 @@ class Session final {
   // nor counted. Reports device faults, buffers dropped in flight (kCommandBuffer) and, on a
   // checked device, accesses that a dispatch did not declare (kInvalidArgument).
   Status Wait();
-  // Abandons the open command buffer, or the capture; nothing of it runs.
+  // Abandons the open command buffer, or the capture; nothing of it runs. What is committed does.
   void Reset();
 
   // From here to EndCapture dispatches and barriers go into a graph instead of the encoder, and
@@ -277,7 +284,10 @@ struct DeviceInfo {
   uint32_t max_shared_bytes = 0;  // Dynamic shared memory of one dispatch.
   bool host_visible = false;      // Map works without a copy.
   bool interleaves = false;       // Can run ScheduleKind::kInterleaved.
-  uint32_t subgroup_size = 0;     // That a shader gets; 0: it has none.
+  // Computes apart from the host, so that it would idle while a long command buffer is encoded:
+  // SessionOptions::commit_every pays.
+  bool overlaps_encoding = false;
+  uint32_t subgroup_size = 0;  // That a shader gets; 0: it has none.
   // Optional paths of the backend that are in use, by name.
   std::vector<std::string> features;
 };

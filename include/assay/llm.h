@@ -200,6 +200,9 @@ struct DecoderOptions {
   KvType kv = KvType::kF16;
   gpu::BarrierMode barriers = gpu::BarrierMode::kManual;
   uint64_t drop_barrier = 0;  // gpu::SessionOptions', in every pass through the model.
+  // gpu::SessionOptions'. Unset: 64 on a device that overlaps_encoding, 0 elsewhere and with a
+  // dropped barrier, whose number counts through the pass. One Wait ends a pass all the same.
+  std::optional<uint32_t> commit_every = {};
   // Runs each pass through a plan that fuses and reorders its dispatches (docs/graph.md), made once
   // for each number of tokens; the bits are the same without.
   bool graph = true;

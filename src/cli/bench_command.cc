@@ -41,6 +41,7 @@ struct Row {
   uint64_t barriers_encoded = 0;
   uint64_t dispatches = 0;
   uint64_t barriers = 0;
+  uint64_t commits = 0;
 
   // Seconds for load, tokens a second for the others.
   std::string_view unit() const { return kind == "load" ? "s" : "tok/s"; }
@@ -105,6 +106,7 @@ CommandSpec BenchCommand::Describe() {
        .group = "model and device"});
   add(engine_.ScheduleFlag());
   add(engine_.DropBarrierFlag());
+  add(engine_.CommitEveryFlag());
   add({.names = "-p,--n-prompt",
        .value = IntegerListValue{&prompt_sizes_, 0, INT32_MAX},
        .placeholder = "N,...",
@@ -177,6 +179,7 @@ Status BenchCommand::Decode(Context& context, llm::Decoder& decoder, uint32_t vo
   ASSAY_TRY(decoder.Feed(std::span(ids).last(1)));
   row.dispatches = decoder.counters().dispatches - before.dispatches;
   row.barriers = decoder.counters().barriers - before.barriers;
+  row.commits = decoder.counters().commits - before.commits;
   const gpu::PlanReport* const plan = decoder.token_plan();
   row.dispatches_encoded = plan == nullptr ? row.dispatches : plan->dispatches_recorded;
   row.barriers_encoded = plan == nullptr ? row.barriers : plan->barriers_recorded;
@@ -250,9 +253,9 @@ void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
   // The same at any depth and number of threads.
   const auto decode = std::ranges::find(rows_, "decode", &Row::kind);
   if (decode != rows_.end()) {
-    context.Print(fmt::format("a token: {} dispatches, {} barriers; as encoded {}, {}\n",
-                              decode->dispatches, decode->barriers, decode->dispatches_encoded,
-                              decode->barriers_encoded));
+    context.Print(fmt::format(
+        "a token: {} dispatches, {} barriers, {} commits; as encoded {}, {}\n", decode->dispatches,
+        decode->barriers, decode->commits, decode->dispatches_encoded, decode->barriers_encoded));
   }
   context.Print(fmt::format("peak memory {:.1f} MiB\n",
                             static_cast<double>(PeakRssBytes()) / (1024.0 * 1024.0)));
@@ -281,6 +284,7 @@ void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
     if (row.kind == "decode") {
       item["token"] = {{"dispatches", row.dispatches},
                        {"barriers", row.barriers},
+                       {"commits", row.commits},
                        {"dispatches_encoded", row.dispatches_encoded},
                        {"barriers_encoded", row.barriers_encoded}};
     }

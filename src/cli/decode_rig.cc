@@ -27,6 +27,8 @@ Result<uint64_t> Decode(const Context& context, const EngineFlags& flags, const 
                         const DecodePlan& plan, const TakeStep& take) {
   llm::DecoderOptions options = flags.decoder_options();
   options.drop_barrier = plan.drop_barrier;
+  // A command buffer is a pass here, whose barriers are numbered through.
+  options.commit_every = 0;
   const auto prompt = static_cast<size_t>(plan.depth);
   // No more cache than it takes: each decode makes one and clears it.
   if (options.context == 0) options.context = static_cast<uint32_t>(plan.depth + plan.steps);

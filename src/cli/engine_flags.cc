@@ -129,6 +129,18 @@ Flag EngineFlags::DropBarrierFlag() {
           .group = "order"};
 }
 
+Flag EngineFlags::CommitEveryFlag() {
+  return {.names = "--commit-every",
+          .value = IntegerValue{&commit_every, -1, INT32_MAX},
+          .placeholder = "N",
+          .help =
+              "Hands a pass to the device in parts, so that it starts while the rest is "
+              "encoded: a commit stands in for a barrier about every N dispatches. 0 is one "
+              "command buffer a pass; -1 is 64 on a GPU with memory of its own, else 0. The "
+              "results are the same bits.",
+          .group = "order"};
+}
+
 Status EngineFlags::Check() const {
   const Result<gpu::Schedule> parsed = gpu::ParseSchedule(schedule);
   if (!parsed) return Fail(ErrorCode::kInvalidArgument, "--schedule", parsed.error().message());
@@ -157,6 +169,7 @@ llm::DecoderOptions EngineFlags::decoder_options() const {
                      : barriers == "automatic" ? gpu::BarrierMode::kAutomatic
                                                : gpu::BarrierMode::kManual;
   options.graph = graph == "on";
+  if (commit_every >= 0) options.commit_every = static_cast<uint32_t>(commit_every);
   return options;
 }
 

@@ -33,6 +33,7 @@ struct EngineFlags {
   std::string vulkan_disable;
   std::string schedule = "recorded";
   int64_t drop_barrier = 0;
+  int64_t commit_every = -1;
   bool mmap = false;
   bool checked = false;
 
@@ -45,6 +46,8 @@ struct EngineFlags {
   Flag ScheduleFlag();
   // --drop-barrier, apart because mutate drops each in turn.
   Flag DropBarrierFlag();
+  // --commit-every, apart because perturb and mutate count barriers through a pass.
+  Flag CommitEveryFlag();
 
   // False for the device that only takes down what it is asked to do.
   bool computes() const { return backend != "null"; }

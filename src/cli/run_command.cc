@@ -129,6 +129,7 @@ CommandSpec RunCommand::Describe() {
   add(engine_.ThreadsFlag());
   add(engine_.ScheduleFlag());
   add(engine_.DropBarrierFlag());
+  add(engine_.CommitEveryFlag());
   add({.names = "-p,--prompt",
        .value = TextValue{&prompt_, /*may_be_empty=*/true},
        .placeholder = "TEXT",

@@ -79,6 +79,7 @@ CommandSpec TraceCommand::Describe() {
   add(engine_.ThreadsFlag());
   add(engine_.ScheduleFlag());
   add(engine_.DropBarrierFlag());
+  add(engine_.CommitEveryFlag());
   add({.names = "-o,--output",
        .value = TextValue{&folder_},
        .placeholder = "DIR",
@@ -144,6 +145,7 @@ std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::
       {"weights", engine_.mmap ? "mapped" : "read"},
   };
   if (engine_.drop_barrier != 0) meta["drop-barrier"] = fmt::format("{}", engine_.drop_barrier);
+  if (engine_.commit_every >= 0) meta["commit-every"] = fmt::format("{}", engine_.commit_every);
   return meta;
 }
 

@@ -1,5 +1,6 @@
 #include "gpu/session_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -204,6 +205,7 @@ Status SessionState::Encode(const gpu::Dispatch& dispatch, const KernelEntry& ke
     return FailEncoding(std::move(status).error().While(
         fmt::format("dispatching kernel \"{}\"", kernel.desc.name)));
   }
+  ++dispatches_encoded_;
   if (options_.barriers == BarrierMode::kSerial) return IssueBarrier();
   return {};
 }
@@ -225,7 +227,20 @@ Status SessionState::Barrier() {
     return {};
   }
   if (!encoder_.is_open()) return {};
-  return IssueBarrier();
+  if (!CommitIsDue()) return IssueBarrier();
+  Status committed = CommitOpen();
+  // What comes next counts on the order that is now missing, so none of it may run.
+  if (!committed && !encoder_.is_open()) failure_ = committed.error();
+  return committed;
+}
+
+bool SessionState::CommitIsDue() const {
+  if (options_.commit_every == 0 || barriers_placed_ + 1 == options_.drop_barrier) return false;
+  // The device idles until the first command buffer arrives, and the second must be there before
+  // the first has run.
+  constexpr size_t kShortOnes = 2;
+  const size_t shorter = kShortOnes - std::min(in_flight_.size(), kShortOnes);
+  return dispatches_encoded_ >= std::max(options_.commit_every >> shorter, 1U);
 }
 
 Status SessionState::FailEncoding(Error error) {
@@ -239,6 +254,7 @@ void SessionState::Abandon() {
   (void)Retire(recorded_.get());
   ++command_buffer_number_;
   barriers_placed_ = 0;
+  dispatches_encoded_ = 0;
   tracker_.Clear();
 }
 
@@ -266,6 +282,10 @@ Status SessionState::Commit() {
     return Fail(ErrorCode::kCommandBuffer, "", "Commit is called while a graph is captured.");
   }
   if (!encoder_.is_open()) return {};
+  return CommitOpen();
+}
+
+Status SessionState::CommitOpen() {
   ASSAY_TRY(device_->BeginFlight(recorded_.get()));
   Result<Serial> serial = [&]() -> Result<Serial> {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<BackendCommandBuffer> command_buffer,
@@ -283,6 +303,7 @@ Status SessionState::Commit() {
   in_flight_.push_back(std::move(recorded_));
   ++command_buffer_number_;
   barriers_placed_ = 0;
+  dispatches_encoded_ = 0;
   if (spare_records_.empty()) {
     recorded_ = std::make_unique<CommandRecord>();
   } else {

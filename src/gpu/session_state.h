@@ -60,6 +60,9 @@ class SessionState final {
   Status Pin(const gpu::Dispatch& dispatch);
   bool ConflictsSinceBarrier() const;
   Status IssueBarrier();
+  // True when a commit is to stand in for the barrier that comes next.
+  bool CommitIsDue() const;
+  Status CommitOpen();
   // Abandons the command buffer after a failure of the backend, which later calls repeat.
   Status FailEncoding(Error error);
   // Ends the encoder, drops its command buffer and lets go of what it held.
@@ -84,7 +87,9 @@ class SessionState final {
   // By allocation index: the number of the command buffer that last pinned it.
   std::vector<uint64_t> pinned_by_;
   uint64_t command_buffer_number_ = 1;
-  uint64_t barriers_placed_ = 0;  // In the open command buffer, the dropped one included.
+  // In the open command buffer; the dropped barrier is included.
+  uint64_t barriers_placed_ = 0;
+  uint64_t dispatches_encoded_ = 0;
   // By kernel id; spares the lookup its lock.
   std::vector<const KernelEntry*> kernels_;
   std::vector<BackendBinding> bindings_;   // Of the dispatch being encoded.

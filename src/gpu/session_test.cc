@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -293,6 +295,104 @@ TEST_F(SessionTest, E9_ADroppedBarrierIsNeitherIssuedNorCounted) {
     }
     EXPECT_EQ(session->counters().barriers, mode == BarrierMode::kSerial ? 9U : 6U);
   }
+}
+
+// --- A commit in the place of a barrier
+
+// A log in one line: d for a dispatch, | for a barrier, / for the end and commit of a command
+// buffer.
+std::string Line(const Log& log) {
+  std::string line;
+  for (const std::string& word : log) {
+    if (word.starts_with("dispatch")) line += 'd';
+    if (word == "barrier") line += '|';
+    if (word == "commit") line += '/';
+  }
+  return line;
+}
+
+TEST_F(SessionTest, E1_ACommitStandsInForABarrierAndNowhereElse) {
+  struct Case {
+    uint32_t every;
+    uint64_t drop;
+    std::string_view line;
+  };
+  // A quarter, a half, then as many as asked for, each up to where a barrier stands.
+  for (const Case& one :
+       {Case{0, 0, "dd|dd|dd|dd|dd|dd|dd|dd|d/"}, Case{1, 0, "dd/dd/dd/dd/dd/dd/dd/dd/d/"},
+        Case{8, 0, "dd/dd|dd/dd|dd|dd|dd/dd|d/"}, Case{9, 0, "dd/dd|dd/dd|dd|dd|dd|dd/d/"},
+        Case{64, 0, "dd|dd|dd|dd|dd|dd|dd|dd/d/"}, Case{8, 1, "dddd/dddd/dddd|dd|dd/d/"}}) {
+    SCOPED_TRACE(::testing::Message() << one.every << " dropping " << one.drop);
+    const auto session = device_
+                             ->CreateSession({.barriers = BarrierMode::kManual,
+                                              .drop_barrier = one.drop,
+                                              .commit_every = one.every})
+                             .value();
+    // The short ones come again behind each Wait.
+    for (int round = 0; round < 2; ++round) {
+      TakeLog();
+      const Counters before = session->counters();
+      for (uint64_t i = 0; i < 17; ++i) {
+        ASSERT_THAT(session->Dispatch(BumpBytes(64 * i, 64 * i + 64).get()), Succeeds());
+        if (i % 2 == 1) {
+          ASSERT_THAT(session->Barrier(), Succeeds());
+        }
+      }
+      ASSERT_THAT(session->Commit(), Succeeds());
+      ASSERT_THAT(session->Wait(), Succeeds());
+      EXPECT_EQ(Line(TakeLog()), one.line);
+      const Counters& now = session->counters();
+      const auto parts = static_cast<uint64_t>(std::ranges::count(one.line, '/'));
+      EXPECT_EQ(now.dispatches - before.dispatches, 17U);
+      EXPECT_EQ(now.barriers - before.barriers,
+                static_cast<uint64_t>(std::ranges::count(one.line, '|')));
+      EXPECT_EQ(now.commits - before.commits, parts);
+      EXPECT_EQ(now.command_buffers - before.command_buffers, parts);
+      EXPECT_EQ(now.encoders_released, now.encoders_created);
+      EXPECT_EQ(now.waits - before.waits, 1U);
+    }
+  }
+}
+
+TEST_F(SessionTest, E12_AFailedCommitInThePlaceOfABarrierSticksUntilReset) {
+  const auto session =
+      device_->CreateSession({.barriers = BarrierMode::kManual, .commit_every = 1}).value();
+  ASSERT_THAT(session->Dispatch(BumpBytes(0, 64).get()), Succeeds());
+  ASSERT_THAT(session->Barrier(), Succeeds());
+  ASSERT_THAT(session->Dispatch(BumpBytes(0, 64).get()), Succeeds());
+  spy_->FailNth(testing::SpyCall::kCommit, 1);
+  const auto failure = FailsWith(ErrorCode::kDevice, "fails as the test asks");
+  EXPECT_THAT(session->Barrier(), failure);
+  // Of the second one nothing counts but that it was opened and encoded.
+  EXPECT_EQ(session->counters(), (Counters{2, 2, 2, 2, 0, 1, 0}));
+  EXPECT_EQ(spy_->command_buffers(), 0u);
+  // What the barrier was to keep behind must not run without it.
+  EXPECT_THAT(session->Dispatch(BumpBytes(0, 64).get()), failure);
+  EXPECT_THAT(session->Commit(), failure);
+  EXPECT_THAT(session->Wait(), Succeeds());
+  session->Reset();
+  EXPECT_THAT(session->Dispatch(BumpBytes(0, 64).get()), Succeeds());
+  EXPECT_THAT(session->Commit(), Succeeds());
+  EXPECT_THAT(session->Wait(), Succeeds());
+}
+
+TEST_F(SessionTest, E1_ACommitThatTheHostHoldsUpLeavesTheCommandBufferOpen) {
+  const auto device = testing::MakeDevice("cpu");
+  const Buffer buffer = MakeBuffer(*device, 64, "held");
+  const auto session =
+      device->CreateSession({.barriers = BarrierMode::kManual, .commit_every = 1}).value();
+  const TestDispatch bump = Bump(*device, buffer.All());
+  {
+    const HostMapping mapping = device->Map(buffer.All(), Access::kRead).value();
+    ASSERT_THAT(session->Dispatch(bump.get()), Succeeds());
+    EXPECT_THAT(session->Barrier(), FailsWith(ErrorCode::kCommandBuffer, "held"));
+  }
+  ASSERT_THAT(session->Barrier(), Succeeds());
+  ASSERT_THAT(session->Dispatch(bump.get()), Succeeds());
+  ASSERT_THAT(session->Commit(), Succeeds());
+  ASSERT_THAT(session->Wait(), Succeeds());
+  EXPECT_EQ(testing::ReadWords(*device, buffer.All())[0], 2u);
+  EXPECT_EQ(session->counters(), (Counters{2, 2, 2, 2, 0, 2, 1}));
 }
 
 TEST_F(SessionTest, E12_BackendFailureSticksUntilReset) {

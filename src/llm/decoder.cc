@@ -19,6 +19,9 @@ constexpr uint32_t kMaxPrefillChunk = 65536;
 // Shapes of passes that a decoder remembers. Those of single tokens, with and without logits, are
 // two.
 constexpr size_t kMostPlans = 8;
+// Where the device runs while the host encodes on. Of the some three hundred dispatches of a pass,
+// few enough that the device is never without work, and many enough that submitting costs little.
+constexpr uint32_t kCommitEvery = 64;
 
 }  // namespace
 
@@ -158,8 +161,11 @@ Status Decoder::State::Pass(std::span<const TokenId> ids, uint32_t first_positio
     ASSAY_ASSIGN_OR_RETURN(const PassBuffers pass, scratch->Cut(static_cast<uint32_t>(ids.size())));
     status = Run(pass, ids, first_position, want_logits);
   }
-  // What was encoded before the failure must not run with a later pass.
-  if (!status) session->Reset();
+  if (status) return {};
+  // What was encoded before the failure must not run with a later pass, and what was committed has
+  // to end before the host writes the ids of another. The first error is the one to tell.
+  session->Reset();
+  (void)session->Wait();
   return status;
 }
 
@@ -245,9 +251,12 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
   state->context = options.context > 0 ? options.context : from.config.context;
   const uint32_t chunk = std::min(options.prefill_chunk, state->context);
   ASSAY_ASSIGN_OR_RETURN(state->ops, kernels::Ops::Create(from.device));
+  const bool overlaps = from.device->info().overlaps_encoding && options.drop_barrier == 0;
   ASSAY_ASSIGN_OR_RETURN(state->session,
-                         from.device->CreateSession(
-                             {.barriers = options.barriers, .drop_barrier = options.drop_barrier}));
+                         from.device->CreateSession({.barriers = options.barriers,
+                                                     .drop_barrier = options.drop_barrier,
+                                                     .commit_every = options.commit_every.value_or(
+                                                         overlaps ? kCommitEvery : 0)}));
   auto cache = CreateKvCache(*from.device, from.config, options.kv, state->context);
   if (!cache) {
     return Fail(std::move(cache).error().While(

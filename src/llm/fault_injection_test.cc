@@ -2,6 +2,7 @@
 // error arrives with its name, nothing leaks, encoders balance, and the device goes on (E2, E12).
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -17,10 +18,14 @@ namespace {
 using gpu::testing::Spy;
 using gpu::testing::SpyCall;
 
-// Loads the model and decodes: a prompt in two chunks and two steps.
-Result<TokenId> Decode(gpu::Device& device, const std::shared_ptr<const gguf::File>& file) {
+// Loads the model and decodes: a prompt in two chunks and two steps, each pass in one command
+// buffer or in many.
+Result<TokenId> Decode(gpu::Device& device, const std::shared_ptr<const gguf::File>& file,
+                       uint32_t commit_every) {
   ASSAY_ASSIGN_OR_RETURN(const auto model, Model::Load(&device, file, {.loaders = 2}));
-  ASSAY_ASSIGN_OR_RETURN(const auto decoder, Decoder::Create(model.get(), {.prefill_chunk = 3}));
+  ASSAY_ASSIGN_OR_RETURN(
+      const auto decoder,
+      Decoder::Create(model.get(), {.prefill_chunk = 3, .commit_every = commit_every}));
   const TokenId prompt[] = {1, 2, 3, 4, 5};
   ASSAY_TRY(decoder->Feed(prompt));
   TokenId next = 0;
@@ -31,12 +36,14 @@ Result<TokenId> Decode(gpu::Device& device, const std::shared_ptr<const gguf::Fi
   return decoder->Greedy();
 }
 
-class EngineFaultTest : public ::testing::TestWithParam<size_t> {};
+class EngineFaultTest : public ::testing::TestWithParam<std::tuple<size_t, uint32_t>> {};
 INSTANTIATE_TEST_SUITE_P(EveryCall, EngineFaultTest,
-                         ::testing::Range<size_t>(0, gpu::testing::kSpyCalls));
+                         ::testing::Combine(::testing::Range<size_t>(0, gpu::testing::kSpyCalls),
+                                            ::testing::Values(0U, 7U)));
 
 TEST_P(EngineFaultTest, E2_NothingLeaksAndTheDeviceGoesOn) {
-  const auto call = static_cast<SpyCall>(GetParam());
+  const auto call = static_cast<SpyCall>(std::get<0>(GetParam()));
+  const uint32_t commit_every = std::get<1>(GetParam());
   testing::TinyModelOptions options;
   options.experts = 4;
   options.experts_used = 2;
@@ -58,11 +65,11 @@ TEST_P(EngineFaultTest, E2_NothingLeaksAndTheDeviceGoesOn) {
   // Kernels are built once a device; with them built, each run makes the same calls.
   const bool builds = call == SpyCall::kCreateKernel;
   TokenId want = 0;
-  if (!builds) want = Decode(*device, file).value();
+  if (!builds) want = Decode(*device, file, commit_every).value();
   for (size_t n = 1;; ++n) {
     SCOPED_TRACE("call number " + std::to_string(n));
     spy->FailNth(call, builds ? 1 : n);
-    const Result<TokenId> got = Decode(*device, file);
+    const Result<TokenId> got = Decode(*device, file, commit_every);
     expect_nothing_alive();
     if (!spy->failed()) {
       ASSERT_THAT(got, assay::testing::Succeeds());
@@ -74,13 +81,39 @@ TEST_P(EngineFaultTest, E2_NothingLeaksAndTheDeviceGoesOn) {
     EXPECT_EQ(got.error().subject(), spy->failed_word());
     if (builds) {
       // The next run builds what this one could not, and one kernel at least.
-      ASSERT_THAT(Decode(*device, file), assay::testing::Succeeds());
+      ASSERT_THAT(Decode(*device, file, commit_every), assay::testing::Succeeds());
       break;
     }
   }
   spy->FailNone();
-  EXPECT_THAT(Decode(*device, file), assay::testing::Succeeds());
+  EXPECT_THAT(Decode(*device, file, commit_every), assay::testing::Succeeds());
   expect_nothing_alive();
+}
+
+// A pass that fails in its middle leaves parts of it in flight; the same decoder then feeds on.
+TEST(EngineFault, E12_ADecoderGoesOnBehindAPassThatFailedInItsMiddle) {
+  const std::string bytes = testing::MakeTinyModel({}).Build();
+  const auto file = gguf::File::FromMemory(std::as_bytes(std::span(bytes)), "test.gguf").value();
+  for (const SpyCall call : {SpyCall::kBegin, SpyCall::kDispatch, SpyCall::kEndEncoding,
+                             SpyCall::kCommit, SpyCall::kWait}) {
+    const auto spy = std::make_shared<Spy>();
+    const auto device =
+        gpu::Device::Create(
+            gpu::testing::MakeSpyBackend(gpu::MakeBackend("cpu", {.threads = 2}).value(), spy))
+            .value();
+    const auto model = Model::Load(device.get(), file).value();
+    const auto decoder = Decoder::Create(model.get(), {.commit_every = 1}).value();
+    const TokenId id = 1;
+    spy->FailNth(call, call == SpyCall::kWait ? 1 : 3);
+    EXPECT_FALSE(decoder->Feed({&id, 1}));
+    EXPECT_TRUE(spy->failed());
+    ASSERT_THAT(decoder->Feed({&id, 1}), assay::testing::Succeeds());
+    const TokenId got = decoder->Greedy().value();
+    decoder->Reset();
+    ASSERT_THAT(decoder->Feed({&id, 1}), assay::testing::Succeeds());
+    EXPECT_EQ(decoder->Greedy().value(), got);
+    EXPECT_EQ(decoder->counters().encoders_created, decoder->counters().encoders_released);
+  }
 }
 
 }  // namespace

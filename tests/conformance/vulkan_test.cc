@@ -215,6 +215,11 @@ TEST_P(VulkanDevicesTest, WhatIsTurnedOffIsNotInUse) {
   }
 }
 
+TEST_P(VulkanDevicesTest, E1_ADeviceWithMemoryOfItsOwnOverlapsEncoding) {
+  const DeviceInfo info = MakeBackend("vulkan", testing::OptionsOf(GetParam())).value()->info();
+  EXPECT_EQ(info.overlaps_encoding, std::ranges::count(info.features, "unified-memory") == 0);
+}
+
 // Sets a variable of the environment while it lives.
 class ScopedVariable {
  public:

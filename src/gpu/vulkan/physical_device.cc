@@ -246,6 +246,7 @@ DeviceInfo MakeInfo(const PhysicalDevice& device) {
   // Shaders declare the shared memory that they use.
   info.max_shared_bytes = 0;
   info.host_visible = Has(device.paths, OptionalPath::kUnifiedMemory);
+  info.overlaps_encoding = !info.host_visible;
   info.subgroup_size = device.subgroup_size;
   for (size_t i = 0; i < device.paths.size(); ++i) {
     if (device.paths.test(i)) info.features.emplace_back(PathName(static_cast<OptionalPath>(i)));
