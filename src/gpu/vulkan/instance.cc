@@ -38,12 +38,30 @@ VkDebugUtilsMessengerCreateInfoEXT MessengerInfo(MessageCallback* callback) {
   return info;
 }
 
+// Keeps the drivers open until the process ends, by an instance that is never destroyed: some of
+// them (NVIDIA's) take thread-local memory each time they are opened and never give it back, so
+// that after some twenty times they cannot be opened any more.
+void KeepDriversOpen(const GlobalApi& global) {
+  [[maybe_unused]] static const VkInstance kKept = [&] {
+    VkApplicationInfo application = {};
+    application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+    application.apiVersion = VK_API_VERSION_1_1;
+    VkInstanceCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+    info.pApplicationInfo = &application;
+    VkInstance instance = VK_NULL_HANDLE;
+    return global.vkCreateInstance(&info, nullptr, &instance) == VK_SUCCESS ? instance
+                                                                            : VK_NULL_HANDLE;
+  }();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Instance>> Instance::Create(MessageCallback validation) {
   std::unique_ptr<Instance> instance(new Instance(std::move(validation)));
   ASSAY_TRY(instance->OpenLoader());
   if (instance->validation_) ASSAY_TRY(instance->CheckValidationLayer());
+  KeepDriversOpen(instance->global_);
   ASSAY_TRY(instance->MakeInstance());
   if (instance->validation_) ASSAY_TRY(instance->MakeMessenger());
   return instance;
