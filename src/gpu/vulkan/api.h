@@ -43,6 +43,8 @@ namespace assay::gpu::vulkan {
   X(vkDestroyDescriptorSetLayout)        \
   X(vkCreatePipelineLayout)              \
   X(vkDestroyPipelineLayout)             \
+  X(vkCreateDescriptorUpdateTemplate)    \
+  X(vkDestroyDescriptorUpdateTemplate)   \
   X(vkCreateComputePipelines)            \
   X(vkDestroyPipeline)                   \
   X(vkCreateDescriptorPool)              \
@@ -85,7 +87,7 @@ struct InstanceApi {
 struct DeviceApi {
   ASSAY_VULKAN_DEVICE_FUNCTIONS(ASSAY_VULKAN_MEMBER)
   // Null without push descriptors.
-  PFN_vkCmdPushDescriptorSetKHR push_descriptor_set = nullptr;
+  PFN_vkCmdPushDescriptorSetWithTemplateKHR push_descriptors = nullptr;
 };
 
 #undef ASSAY_VULKAN_MEMBER

@@ -96,7 +96,6 @@ Status VulkanCommandBuffer::TranslateBindings(const BackendDispatch& dispatch,
   const VkPhysicalDeviceLimits& limits = device_->physical().limits;
   const size_t count = dispatch.bindings.size();
   infos_.resize(count);
-  writes_.resize(count);
   push_.resize(
       PushBytes(static_cast<uint32_t>(dispatch.constants.size()), static_cast<uint32_t>(count)));
   if (!dispatch.constants.empty()) {
@@ -122,29 +121,32 @@ Status VulkanCommandBuffer::TranslateBindings(const BackendDispatch& dispatch,
     const auto skip = static_cast<uint32_t>(binding.range.begin - begin);
     std::memcpy(push_.data() + dispatch.constants.size() + i * sizeof(skip), &skip, sizeof(skip));
     infos_[i] = {buffer->handle(), begin, end - begin};
-    writes_[i] = {};
-    writes_[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
-    writes_[i].dstBinding = static_cast<uint32_t>(i);
-    writes_[i].descriptorCount = 1;
-    writes_[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    writes_[i].pBufferInfo = &infos_[i];
   }
   return {};
 }
 
 Status VulkanCommandBuffer::Bind(const VulkanKernel& kernel) {
   const DeviceApi& api = device_->api();
-  const auto count = static_cast<uint32_t>(writes_.size());
+  const auto count = static_cast<uint32_t>(infos_.size());
   if (count == 0) return {};
   if (device_->uses(OptionalPath::kPushDescriptors)) {
-    api.push_descriptor_set(slot_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0,
-                            count, writes_.data());
+    api.push_descriptors(slot_->commands, kernel.push_template(), kernel.layout(), 0,
+                         infos_.data());
     return {};
   }
   ASSAY_ASSIGN_OR_RETURN(
       const VkDescriptorSet set,
       slot_->descriptors.Allocate(kernel.set_layout(), count, kernel.info().name));
-  for (VkWriteDescriptorSet& write : writes_) write.dstSet = set;
+  writes_.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    writes_[i] = {};
+    writes_[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    writes_[i].dstSet = set;
+    writes_[i].dstBinding = i;
+    writes_[i].descriptorCount = 1;
+    writes_[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes_[i].pBufferInfo = &infos_[i];
+  }
   api.vkUpdateDescriptorSets(device_->handle(), count, writes_.data(), 0, nullptr);
   api.vkCmdBindDescriptorSets(slot_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0,
                               1, &set, 0, nullptr);

@@ -66,7 +66,7 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
       : device_(device), spare_(spare), slot_(std::move(slot)) {}
   void MemoryBarrier(VkPipelineStageFlags from, VkAccessFlags from_access, VkPipelineStageFlags to,
                      VkAccessFlags to_access);
-  // Fills writes_, infos_ and push_ from the dispatch.
+  // Fills infos_ and push_ from the dispatch.
   Status TranslateBindings(const BackendDispatch& dispatch, const VulkanKernel& kernel);
   Status Bind(const VulkanKernel& kernel);
 
@@ -76,7 +76,7 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
   uint64_t margin_bytes_ = 0;
   VkPipeline bound_ = VK_NULL_HANDLE;
   std::vector<VkDescriptorBufferInfo> infos_;
-  std::vector<VkWriteDescriptorSet> writes_;
+  std::vector<VkWriteDescriptorSet> writes_;  // Without push descriptors.
   std::vector<std::byte> push_;
 };
 

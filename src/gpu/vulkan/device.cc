@@ -123,9 +123,9 @@ Status LogicalDevice::LoadFunctions(const Instance& instance) {
   ASSAY_VULKAN_DEVICE_FUNCTIONS(ASSAY_LOAD)
 #undef ASSAY_LOAD
   if (uses(OptionalPath::kPushDescriptors)) {
-    api_.push_descriptor_set =
-        reinterpret_cast<PFN_vkCmdPushDescriptorSetKHR>(load("vkCmdPushDescriptorSetKHR"));
-    if (api_.push_descriptor_set == nullptr) missing = "vkCmdPushDescriptorSetKHR";
+    api_.push_descriptors = reinterpret_cast<PFN_vkCmdPushDescriptorSetWithTemplateKHR>(
+        load("vkCmdPushDescriptorSetWithTemplateKHR"));
+    if (api_.push_descriptors == nullptr) missing = "vkCmdPushDescriptorSetWithTemplateKHR";
   }
   if (missing == nullptr) return {};
   return Fail(

@@ -79,6 +79,9 @@ Result<std::unique_ptr<VulkanKernel>> VulkanKernel::Create(const LogicalDevice& 
       BackendKernelInfo{std::string(desc.name), spirv::DigestOf(words, code->specialization)}));
   kernel->asks_lengths_ = AsksLengths(words);
   ASSAY_TRY(kernel->MakeLayouts(device, desc));
+  if (device.uses(OptionalPath::kPushDescriptors) && desc.binding_count > 0) {
+    ASSAY_TRY(kernel->MakePushTemplate(device, desc));
+  }
   ASSAY_TRY(kernel->MakePipeline(device, desc, words, code->specialization));
   return kernel;
 }
@@ -114,6 +117,30 @@ Status VulkanKernel::MakeLayouts(const LogicalDevice& device, const KernelDesc& 
   ASSAY_ASSIGN_OR_RETURN(layout_,
                          Make<VkPipelineLayout>(device, device.api().vkCreatePipelineLayout, info,
                                                 "vkCreatePipelineLayout", desc.name, Doing(desc)));
+  return {};
+}
+
+Status VulkanKernel::MakePushTemplate(const LogicalDevice& device, const KernelDesc& desc) {
+  VkDescriptorUpdateTemplateEntry entry = {};
+  entry.descriptorCount = 1;
+  entry.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  entry.stride = sizeof(VkDescriptorBufferInfo);
+  std::vector<VkDescriptorUpdateTemplateEntry> entries(desc.binding_count, entry);
+  for (uint32_t i = 0; i < desc.binding_count; ++i) {
+    entries[i].dstBinding = i;
+    entries[i].offset = i * sizeof(VkDescriptorBufferInfo);
+  }
+  VkDescriptorUpdateTemplateCreateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO;
+  info.descriptorUpdateEntryCount = desc.binding_count;
+  info.pDescriptorUpdateEntries = entries.data();
+  info.templateType = VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_PUSH_DESCRIPTORS_KHR;
+  info.pipelineBindPoint = VK_PIPELINE_BIND_POINT_COMPUTE;
+  info.pipelineLayout = layout_.get();
+  ASSAY_ASSIGN_OR_RETURN(
+      push_template_,
+      Make<VkDescriptorUpdateTemplate>(device, device.api().vkCreateDescriptorUpdateTemplate, info,
+                                       "vkCreateDescriptorUpdateTemplate", desc.name, Doing(desc)));
   return {};
 }
 

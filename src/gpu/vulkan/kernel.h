@@ -27,10 +27,13 @@ class VulkanKernel final : public BackendKernel {
   VkPipeline pipeline() const { return pipeline_.get(); }
   VkPipelineLayout layout() const { return layout_.get(); }
   VkDescriptorSetLayout set_layout() const { return set_layout_.get(); }
+  // Of one VkDescriptorBufferInfo a binding, in order. Null without push descriptors or bindings.
+  VkDescriptorUpdateTemplate push_template() const { return push_template_.get(); }
 
  private:
   explicit VulkanKernel(BackendKernelInfo info) : info_(std::move(info)) {}
   Status MakeLayouts(const LogicalDevice& device, const KernelDesc& desc);
+  Status MakePushTemplate(const LogicalDevice& device, const KernelDesc& desc);
   Status MakePipeline(const LogicalDevice& device, const KernelDesc& desc,
                       std::span<const uint32_t> words, std::span<const uint32_t> specialization);
 
@@ -38,6 +41,7 @@ class VulkanKernel final : public BackendKernel {
   bool asks_lengths_ = false;
   Owned<VkDescriptorSetLayout> set_layout_;
   Owned<VkPipelineLayout> layout_;
+  Owned<VkDescriptorUpdateTemplate> push_template_;
   Owned<VkPipeline> pipeline_;
 };
 
