@@ -1,5 +1,5 @@
 // The forward pass that the architectures share: embedding, attention blocks, final norm and
-// logits, encoded into one command buffer with as few barriers as their data allows.
+// logits, encoded into a session with as few barriers as their data allows.
 #ifndef ASSAY_LLM_MODELS_TRANSFORMER_H_
 #define ASSAY_LLM_MODELS_TRANSFORMER_H_
 
@@ -82,7 +82,7 @@ class Scratch final {
 Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,
                               uint32_t context);
 
-// Encodes one pass. Borrows everything; lives for one command buffer or capture.
+// Encodes one pass. Borrows everything; lives for one pass or capture.
 class LayerEncoder final {
  public:
   LayerEncoder(gpu::Session& session, kernels::Ops& ops, const Config& config,
