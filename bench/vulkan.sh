@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Speed of the vulkan backend on a GPU, as one table: copy bandwidth, the cost of a dispatch, each operation's share of
+# that bandwidth, and decode and prefill of models, beside llama.cpp's Vulkan backend where it is given.
+#
+#   bench/vulkan.sh [MODEL.gguf...]
+#
+# DEVICE (a number or part of a name), ROUNDS (3), PROMPT (512), GEN (64) and PEER_DIR come from the environment. PEER_DIR
+# holds peer-bench-vk, a harness that prints what `peer-bench --json` does (bench/peer.sh), with its libraries beside it.
+set -euo pipefail
+# shellcheck source=bench/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+op_bench=${OP_BENCH:-$bench_root/build/op_bench}
+rounds=${ROUNDS:-3} prompt=${PROMPT:-512} gen=${GEN:-64}
+device=() peer=${PEER_DIR:-}
+[ -z "${DEVICE:-}" ] || device=(--device "$DEVICE")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Best microseconds a dispatch and GB/s of what op_bench prints.
+measure() { "$op_bench" --backend vulkan "${device[@]}" "$@" | sed -E 's/.*us +([0-9.]+) .*GB\/s +([0-9.]+) .*/\1 \2/'; }
+share() { awk -v a="$1" -v b="$copy" 'BEGIN {printf "%.0f %%", 100 * a / b}'; }
+
+"$assay" devices | sed -n '/^vulkan/,/^[^ v]/p' | grep -v '^null' || true
+read -r _ read_rate <<<"$(measure --op copy --type F32 --tokens 8192 --cols 32768 --set-mib 4096 --repeat 2)"
+copy=$(awk -v r="$read_rate" 'BEGIN {print 2 * r}')
+printf '\ncopy, read and written: %.0f GB/s\n' "$copy"
+read -r small _ <<<"$(measure --op silu_mul --type F32 --cols 32 --set-mib 0 --repeat 2000)"
+read -r apart _ <<<"$(measure --op silu_mul --type F32 --cols 32 --set-mib 0 --repeat 2000 --barriers 0)"
+printf 'a dispatch of 32 values: %s us with a barrier behind it, %s us without\n\n' "$small" "$apart"
+
+printf '%-20s %-5s %16s %10s %9s %8s\n' operation type shape "us" "GB/s" "of copy"
+row() {  # OP TYPE SHAPE FLAG...
+  local op=$1 type=$2 shape=$3
+  shift 3
+  read -r us rate <<<"$(measure --op "$op" --type "$type" "$@")"
+  printf '%-20s %-5s %16s %10s %9s %8s\n' "$op" "$type" "$shape" "$us" "$rate" "$(share "$rate")"
+}
+for type in F16 Q8_0 Q4_0; do
+  for shape in '151936 4096' '24576 4096' '12288 4096' '4096 12288' '4096 4096' '1024 4096' '3072 1024'; do
+    read -r rows cols <<<"$shape"
+    row matmul "$type" "${rows}x$cols" --rows "$rows" --cols "$cols" --set-mib 2048 --repeat 2
+  done
+  row gate_up "$type" 12288x4096 --rows 12288 --cols 4096 --set-mib 2048 --repeat 2
+  row gate_up_by_expert "$type" "8of128 768x2048" --rows 768 --cols 2048 --set-mib 512
+  row down_by_expert_sum "$type" "8of128 2048x768" --rows 2048 --cols 768 --set-mib 512
+done
+for position in 512 4096 32768; do
+  row attention F16 "at $position" --position "$position" --set-mib 256
+done
+printf '\n%-20s %-5s %16s %10s %9s\n' "several tokens" type shape us "TFLOP/s"
+for type in F16 Q8_0 Q4_0; do
+  read -r us _ <<<"$(measure --op matmul --type "$type" --rows 4096 --cols 4096 --tokens 512 --set-mib 64 --repeat 2)"
+  printf '%-20s %-5s %16s %10s %9s\n' matmul "$type" 512x4096x4096 "$us" \
+    "$(awk -v us="$us" 'BEGIN {printf "%.1f", 2 * 512 * 4096 * 4096 / us / 1e6}')"
+done
+
+[ $# -gt 0 ] || exit 0
+printf '\n%-28s %12s %12s %12s %12s %7s %7s\n' "tokens a second, medians" decode "llama.cpp" prefill "llama.cpp" decode prefill
+for model in "$@"; do
+  : >"$work/od"; : >"$work/op"; : >"$work/pd"; : >"$work/pp"
+  for ((round = 1; round <= rounds; ++round)); do
+    "$assay" bench -q --backend vulkan "${device[@]}" -m "$model" -p "$prompt" -n 0 -r 2 --json >"$work/prefill.json"
+    "$assay" bench -q --backend vulkan "${device[@]}" -m "$model" -p 0 -n "$gen" -d "$prompt" -r 2 --json >"$work/decode.json"
+    row_of "$work/decode.json" decode >>"$work/od"
+    row_of "$work/prefill.json" prefill >>"$work/op"
+    [ -n "$peer" ] || continue
+    LD_LIBRARY_PATH="$peer:${LD_LIBRARY_PATH:-}" "$peer/peer-bench-vk" --backend-dir "$peer" -ngl 99 -m "$model" \
+      --prompt-len "$prompt" -n "$gen" -t 1 -r 2 --json "$work/peer.json" >"$work/peer.log" 2>&1 ||
+      { cat "$work/peer.log" >&2; exit 2; }
+    python3 -c 'import json, sys; run = json.load(open(sys.argv[1]))["runs"][0]; print(run[sys.argv[2]])' \
+      "$work/peer.json" decode_tok_s >>"$work/pd"
+    python3 -c 'import json, sys; run = json.load(open(sys.argv[1]))["runs"][0]; print(run[sys.argv[2]])' \
+      "$work/peer.json" prefill_tok_s >>"$work/pp"
+  done
+  od=$(median <"$work/od") op=$(median <"$work/op") pd=- pp=- rd=- rp=-
+  if [ -n "$peer" ]; then
+    pd=$(median <"$work/pd") pp=$(median <"$work/pp") rd=$(ratio "$od" "$pd") rp=$(ratio "$op" "$pp")
+  fi
+  printf '%-28s %12.1f %12s %12.1f %12s %7s %7s\n' "$(basename "$model" .gguf)" "$od" "$pd" "$op" "$pp" "$rd" "$rp"
+  grep -o '"dispatches": [0-9]*, *"barriers": [0-9]*' "$work/decode.json" || true
+done
