@@ -15,6 +15,10 @@ c;
 
 layout(std430, set = 0, binding = 0) readonly buffer X { uint x[]; };
 layout(std430, set = 0, binding = 1) writeonly buffer Out { uint out_words[]; };
+#ifdef COPY
+layout(std430, set = 0, binding = 0) readonly buffer XInFours { uvec4 x4[]; };
+layout(std430, set = 0, binding = 1) writeonly buffer OutInFours { uvec4 out4[]; };
+#endif
 
 // Rounded once: a device may be some units off in the last place of the quotient that it computes.
 float Divide(float a, float b) {
@@ -60,9 +64,16 @@ void main() {
   const uint begin = gl_WorkGroupID.x * c.cols_per_group;
   const uint end = min(c.cols, begin + c.cols_per_group);
 #ifdef COPY
-  for (uint i = begin + Thread(); i < end; i += THREADS) {
-    out_words[c.out_at / 4u + row * c.cols + i] = x[c.x_at / 4u + row * c.cols + i];
+  const uint from = c.x_at / 4u + row * c.cols;
+  const uint to = c.out_at / 4u + row * c.cols;
+  uint single = begin;
+  if (((from | to | begin) & 3u) == 0u) {
+    for (uint i = begin / 4u + Thread(); i < end / 4u; i += THREADS) {
+      out4[to / 4u + i] = x4[from / 4u + i];
+    }
+    single = max(begin, end & ~3u);
   }
+  for (uint i = single + Thread(); i < end; i += THREADS) out_words[to + i] = x[from + i];
 #else
   for (uint i = begin / 32u + Thread(); i < end / 32u; i += THREADS) QuantizeBlock(row, i);
 #endif
