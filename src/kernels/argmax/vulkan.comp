@@ -24,7 +24,19 @@ void main() {
   const uint begin = c.x_at / 4u + gl_WorkGroupID.x * c.cols;
   float best = 0.0;
   int column = -1;
-  for (uint i = thread; i < c.cols; i += THREADS) {
+  uint i = thread;
+  // Several loads at once: one after another they would only wait.
+  for (; i + 7u * THREADS < c.cols; i += 8u * THREADS) {
+    float eight[8];
+    [[unroll]] for (uint k = 0u; k < 8u; ++k) eight[k] = x[begin + i + k * THREADS];
+    [[unroll]] for (uint k = 0u; k < 8u; ++k) {
+      if (!IsNaN(eight[k]) && (column < 0 || eight[k] > best)) {
+        best = eight[k];
+        column = int(i + k * THREADS);
+      }
+    }
+  }
+  for (; i < c.cols; i += THREADS) {
     const float value = x[begin + i];
     if (!IsNaN(value) && (column < 0 || value > best)) {
       best = value;

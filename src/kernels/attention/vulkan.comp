@@ -57,24 +57,29 @@ const uint kCachedBytes = 2u;
 const uint kCachedBytes = 4u;
 #endif
 
-// Four values of a cache from byte `at` on.
-vec4 KFour(uint at, bool wide) {
+// Four values of a cache from byte `at` on, at any alignment, and of V in one load.
+vec4 KFour(uint at) {
 #ifdef HALF
   return vec4(unpackHalf2x16(KWord(at)), unpackHalf2x16(KWord(at + 4u)));
 #else
-  return uintBitsToFloat(wide ? k128[at / 16u]
-                              : uvec4(k32[at / 4u], k32[at / 4u + 1u], k32[at / 4u + 2u],
-                                      k32[at / 4u + 3u]));
+  return uintBitsToFloat(
+      uvec4(k32[at / 4u], k32[at / 4u + 1u], k32[at / 4u + 2u], k32[at / 4u + 3u]));
 #endif
 }
-vec4 VFour(uint at, bool wide) {
+vec4 VFour(uint at) {
 #ifdef HALF
-  const uvec2 words = wide ? v64[at / 8u] : uvec2(VWord(at), VWord(at + 4u));
+  return vec4(unpackHalf2x16(VWord(at)), unpackHalf2x16(VWord(at + 4u)));
+#else
+  return uintBitsToFloat(
+      uvec4(v32[at / 4u], v32[at / 4u + 1u], v32[at / 4u + 2u], v32[at / 4u + 3u]));
+#endif
+}
+vec4 VWide(uint at) {
+#ifdef HALF
+  const uvec2 words = v64[at / 8u];
   return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
 #else
-  return uintBitsToFloat(wide ? v128[at / 16u]
-                              : uvec4(v32[at / 4u], v32[at / 4u + 1u], v32[at / 4u + 2u],
-                                      v32[at / 4u + 3u]));
+  return uintBitsToFloat(v128[at / 16u]);
 #endif
 }
 
@@ -90,18 +95,45 @@ vec4 Mul4(vec4 a, vec4 b) {
 // The query times the key at byte `at`: four sums, of the columns that are equal modulo 4.
 float Score(uint at, bool wide) {
   vec4 four = vec4(0.0);
+  // Sixteen loads at once, in a branch of their own: one after another they would only wait.
 #ifdef HALF
   if (wide) {
-    for (uint d = 0u; d < c.head_dim; d += 8u) {
+    uint d = 0u;
+    for (; d + 128u <= c.head_dim; d += 128u) {
+      uvec4 words[16];
+      [[unroll]] for (uint i = 0u; i < 16u; ++i) words[i] = k128[(at + d * 2u) / 16u + i];
+      [[unroll]] for (uint i = 0u; i < 16u; ++i) {
+        four = Fma4(vec4(unpackHalf2x16(words[i].x), unpackHalf2x16(words[i].y)),
+                    query[d / 4u + 2u * i], four);
+        four = Fma4(vec4(unpackHalf2x16(words[i].z), unpackHalf2x16(words[i].w)),
+                    query[d / 4u + 2u * i + 1u], four);
+      }
+    }
+    for (; d < c.head_dim; d += 8u) {
       const uvec4 words = k128[(at + d * 2u) / 16u];
       four = Fma4(vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)), query[d / 4u], four);
       four = Fma4(vec4(unpackHalf2x16(words.z), unpackHalf2x16(words.w)), query[d / 4u + 1u], four);
     }
     return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
   }
+#else
+  if (wide) {
+    uint d = 0u;
+    for (; d + 64u <= c.head_dim; d += 64u) {
+      uvec4 words[16];
+      [[unroll]] for (uint i = 0u; i < 16u; ++i) words[i] = k128[(at + d * 4u) / 16u + i];
+      [[unroll]] for (uint i = 0u; i < 16u; ++i) {
+        four = Fma4(uintBitsToFloat(words[i]), query[d / 4u + i], four);
+      }
+    }
+    for (; d < c.head_dim; d += 4u) {
+      four = Fma4(uintBitsToFloat(k128[(at + d * 4u) / 16u]), query[d / 4u], four);
+    }
+    return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
+  }
 #endif
   for (uint d = 0u; d < c.head_dim; d += 4u) {
-    four = Fma4(KFour(at + d * kCachedBytes, wide), query[d / 4u], four);
+    four = Fma4(KFour(at + d * kCachedBytes), query[d / 4u], four);
   }
   return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
 }
@@ -157,9 +189,22 @@ void main() {
         const uint d = part * 128u + lane * 4u;
         if (d >= c.head_dim) continue;
         vec4 to = Mul4(result[part], vec4(factor));
-        for (uint n = 0u; n < count; ++n) {
-          to = Fma4(vec4(weights[group * 32u + n]),
-                    VFour(v_begin + (tile + n) * stride + d * kCachedBytes, v_wide), to);
+        const uint column = v_begin + tile * stride + d * kCachedBytes;
+        if (v_wide) {
+          // Those behind the last position are of the last one.
+          for (uint n = 0u; n < count; n += 16u) {
+            vec4 fours[16];
+            [[unroll]] for (uint i = 0u; i < 16u; ++i) {
+              fours[i] = VWide(column + min(n + i, count - 1u) * stride);
+            }
+            [[unroll]] for (uint i = 0u; i < 16u; ++i) {
+              if (n + i < count) to = Fma4(vec4(weights[group * 32u + n + i]), fours[i], to);
+            }
+          }
+        } else {
+          for (uint n = 0u; n < count; ++n) {
+            to = Fma4(vec4(weights[group * 32u + n]), VFour(column + n * stride), to);
+          }
         }
         result[part] = to;
       }

@@ -27,7 +27,7 @@ Launch GateUpLaunch(KernelIndex first_f32, KernelIndex first_q8, DType type, Gat
   c.out_q8 = q8 ? 1 : 0;
   const KernelIndex kernel = WeightKernel(q8 ? first_q8 : first_f32, type);
   if (target == Target::kSpirv) {
-    c.rows_per_group = kSpirvExpertRowsPerGroup;
+    c.rows_per_group = kSpirvGateUpRowsPerGroup;
     return MakeLaunch(kernel, c, {CeilDiv(c.rows, c.rows_per_group), pairs, 1});
   }
   // Whole blocks of the output.

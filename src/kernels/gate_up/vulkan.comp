@@ -1,5 +1,5 @@
-// gate_up, and with EXPERTS gate_up_by_expert (gate_up.h): workgroup (x, y) takes rows
-// x * rows_per_group... of pair y.
+// gate_up, and with EXPERTS gate_up_by_expert (gate_up.h): workgroup (x, y) takes eight rows of
+// pair y. Half of the groups of lanes multiply with the gate, the others with the same rows of up.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -38,6 +38,7 @@ layout(std430, set = 0, binding = X_BINDING) readonly buffer X { float x[]; };
 layout(std430, set = 0, binding = X_BINDING) readonly buffer XInFours { vec4 x4[]; };
 layout(std430, set = 0, binding = OUT_BINDING) writeonly buffer Out { float out_values[]; };
 
+#define LANES_APART
 #define X x
 #define X4 x4
 #define M(name) gate_##name
@@ -56,8 +57,13 @@ layout(std430, set = 0, binding = OUT_BINDING) writeonly buffer Out { float out_
 #define TOKENS 1
 #include "kernels/vulkan/dots.glsl"
 
+#define ROWS_OF_GROUPS 8
+shared float up_products[ROWS_OF_GROUPS];
+
 void main() {
-  const uint row = gl_WorkGroupID.x * c.rows_per_group + Group() * 2u;
+  const bool gates = Group() < ROWS_OF_GROUPS / 2;
+  const uint place = (Group() & (ROWS_OF_GROUPS / 2 - 1)) * 2u;
+  const uint row = gl_WorkGroupID.x * c.rows_per_group + place;
   const uint pair = gl_WorkGroupID.y;
   uint matrix = 0u;
 #ifdef EXPERTS
@@ -67,17 +73,23 @@ void main() {
 #else
   const bool known = true;
 #endif
-  float gate[2] = float[2](0.0, 0.0);
-  float up[2] = float[2](0.0, 0.0);
+  float two[2] = float[2](0.0, 0.0);
   if (known) {
     const uint x_begin = c.x_at / 4u + pair / c.fan * c.cols;
-    GateDots(c.gate_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, gate);
-    UpDots(c.up_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, up);
+    if (gates) {
+      GateDots(c.gate_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, two);
+    } else {
+      UpDots(c.up_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, two);
+    }
   }
+  two[0] = LaneSum(two[0]);
+  two[1] = LaneSum(two[1]);
+  const float product = Lane() == 0u ? two[0] : two[1];
+  if (!gates && Lane() < 2u) up_products[place + Lane()] = product;
+  barrier();
   const uint own = row + Lane();
-  if (Lane() < 2u && own < c.rows) {
-    const bool first = Lane() == 0u;
+  if (gates && Lane() < 2u && own < c.rows) {
     out_values[c.out_at / 4u + pair * c.rows + own] =
-        Mul(Silu(first ? gate[0] : gate[1]), first ? up[0] : up[1]);
+        Mul(Silu(product), up_products[place + Lane()]);
   }
 }

@@ -35,6 +35,10 @@ layout(std430, set = 0, binding = 3) readonly buffer Residual { float residual[]
 
 #define X x
 #define X4 x4
+#define DOTS Dots1By1
+#define ROWS 1
+#define TOKENS 1
+#include "kernels/vulkan/dots.glsl"
 #define DOTS Dots2By1
 #define ROWS 2
 #define TOKENS 1
@@ -76,6 +80,10 @@ void main() {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       if (Lane() == i) Store(row + i, token, sums[i]);
     }
+  } else if (rows_each == 1u) {
+    float sums[1];
+    Dots1By1(c.weights_at, row, last_row, c.cols, x_begin, 0u, sums);
+    if (Lane() == 0u) Store(row, token, sums[0]);
   } else {
     float sums[2];
     Dots2By1(c.weights_at, row, last_row, c.cols, x_begin, 0u, sums);

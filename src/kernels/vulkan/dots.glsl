@@ -2,6 +2,9 @@
 // group. Included once for each pair of numbers and each matrix M of kernels/vulkan/matrix.glsl; x
 // is the array X of floats, X4 in fours.
 //
+// With LANES_APART each lane keeps its own sum, which LaneSum() has yet to add: for a call that not
+// all groups of a workgroup make.
+//
 // A lane adds its columns in rising order into one sum for each pair of a row and a token, so that
 // the bits of a product do not depend on what else is computed beside it.
 
@@ -86,7 +89,9 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_toke
       }
     }
   }
+#ifndef LANES_APART
   [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) sums[i] = LaneSum(sums[i]);
+#endif
 }
 #undef DOTS
 #undef ROWS

@@ -11,16 +11,19 @@ namespace assay::kernels {
 // Workgroups in each direction of a grid, on every device.
 inline constexpr uint32_t kSpirvMaxGrid = 65535;
 
-// Matrix products: eight groups of lanes, each with 2 rows, or 4. With many rows 4 still fill a
+// Matrix products: eight groups of lanes, each with 1, 2 or 4 rows. With many rows 4 still fill a
 // large device, and share what they load of x; several tokens share the loads of the rows as well.
 inline constexpr uint32_t kSpirvManyRows = 16384;
+inline constexpr uint32_t kSpirvFewRows = 2048;
 constexpr uint32_t SpirvTokensPerGroup(uint32_t tokens) { return tokens == 1 ? 1 : 4; }
 constexpr uint32_t SpirvRowsPerGroup(uint32_t rows, uint32_t tokens) {
-  return tokens > 1 || rows >= kSpirvManyRows ? 32 : 16;
+  if (tokens > 1 || rows >= kSpirvManyRows) return 32;
+  return rows <= kSpirvFewRows ? 8 : 16;
 }
-// By expert, and of the fused products: 2 rows a group of lanes.
+// By expert: 2 rows a group of lanes.
 inline constexpr uint32_t kSpirvExpertRowsPerGroup = 16;
-
+// Of gate_up: half of the groups of lanes multiply with the gate, half with up.
+inline constexpr uint32_t kSpirvGateUpRowsPerGroup = 8;
 // Of products that are summed over a token's experts: the groups of lanes take the experts.
 inline constexpr uint32_t kSpirvSummedRowsPerGroup = 4;
 

@@ -8,6 +8,37 @@ shared uint route_ids[32];
 shared float route_chosen[MAX_EXPERTS];
 shared uint route_chosen_ids[MAX_EXPERTS];
 
+// Of all lanes of the first group, the largest value and, of equal ones, the lowest id. Every
+// invocation of the workgroup comes here.
+void RouteBest(bool mine, inout float best, inout uint id) {
+  if (gl_SubgroupSize >= 32u) {
+    [[unroll]] for (uint distance = 16u; distance > 0u; distance >>= 1) {
+      const float other = subgroupShuffleXor(best, distance);
+      const uint other_id = subgroupShuffleXor(id, distance);
+      if (other > best || (other == best && other_id < id)) {
+        best = other;
+        id = other_id;
+      }
+    }
+    return;
+  }
+  if (mine) {
+    route_best[Lane()] = best;
+    route_ids[Lane()] = id;
+  }
+  barrier();
+  best = route_best[0];
+  id = route_ids[0];
+  for (uint l = 1u; l < 32u; ++l) {
+    const float other = route_best[l];
+    if (other > best || (other == best && route_ids[l] < id)) {
+      best = other;
+      id = route_ids[l];
+    }
+  }
+  barrier();
+}
+
 void RouteRow(uint experts, uint used, bool normalise) {
   const uint lane = Lane();
   const bool mine = Group() == 0u;
@@ -47,20 +78,8 @@ void RouteRow(uint experts, uint used, bool normalise) {
           id = i;
         }
       }
-      route_best[lane] = best;
-      route_ids[lane] = id;
     }
-    barrier();
-    best = route_best[0];
-    id = route_ids[0];
-    for (uint l = 1u; l < 32u; ++l) {
-      const float other = route_best[l];
-      if (other > best || (other == best && route_ids[l] < id)) {
-        best = other;
-        id = route_ids[l];
-      }
-    }
-    barrier();
+    RouteBest(mine, best, id);
     if (broken) {
       best = NaN();
       id = j;
@@ -69,10 +88,11 @@ void RouteRow(uint experts, uint used, bool normalise) {
     if (mine && lane == 0u) {
       route_chosen[j] = best;
       route_chosen_ids[j] = id;
-      route_logits[id] = -1.0;
     }
-    barrier();
+    // By the lane that alone reads it.
+    if (mine && lane == (id & 31u)) route_logits[id] = -1.0;
   }
+  barrier();
   if (!mine) return;
   for (uint j = lane; j < used; j += 32u) {
     precise float weight = normalise ? route_chosen[j] / chosen : route_chosen[j];
