@@ -27,7 +27,7 @@
 namespace assay::kernels {
 namespace {
 
-std::string_view Target() {
+std::string_view TargetName() {
   const Result<Isa>& isa = ProcessIsa();
   return isa ? IsaName(*isa) : "none";
 }
@@ -45,7 +45,7 @@ constexpr KernelRow Row(std::string_view name, uint32_t bindings, std::string_vi
           .binding_count = bindings,
           .constant_bytes = sizeof(Constants),
           .pick = kPick,
-          .cpu = {.resolve = &Resolve<kPick>, .target = &Target},
+          .cpu = {.resolve = &Resolve<kPick>, .target = &TargetName},
           .source_digest = digest};
 }
 

@@ -92,50 +92,63 @@ vec4 Mul4(vec4 a, vec4 b) {
   return r;
 }
 
-// The query times the key at byte `at`: four sums, of the columns that are equal modulo 4.
-float Score(uint at, bool wide) {
-  vec4 four = vec4(0.0);
-  // Sixteen loads at once, in a branch of their own: one after another they would only wait.
+// Eight lanes share a key: each takes every eighth chunk of eight columns, as four sums, of the
+// columns that are equal modulo 4.
+const uint kChunk = 8u;
 #ifdef HALF
-  if (wide) {
-    uint d = 0u;
-    for (; d + 128u <= c.head_dim; d += 128u) {
-      uvec4 words[16];
-      [[unroll]] for (uint i = 0u; i < 16u; ++i) words[i] = k128[(at + d * 2u) / 16u + i];
-      [[unroll]] for (uint i = 0u; i < 16u; ++i) {
-        four = Fma4(vec4(unpackHalf2x16(words[i].x), unpackHalf2x16(words[i].y)),
-                    query[d / 4u + 2u * i], four);
-        four = Fma4(vec4(unpackHalf2x16(words[i].z), unpackHalf2x16(words[i].w)),
-                    query[d / 4u + 2u * i + 1u], four);
-      }
-    }
-    for (; d < c.head_dim; d += 8u) {
-      const uvec4 words = k128[(at + d * 2u) / 16u];
-      four = Fma4(vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)), query[d / 4u], four);
-      four = Fma4(vec4(unpackHalf2x16(words.z), unpackHalf2x16(words.w)), query[d / 4u + 1u], four);
-    }
-    return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
-  }
+#define CHUNKS 2
 #else
-  if (wide) {
-    uint d = 0u;
-    for (; d + 64u <= c.head_dim; d += 64u) {
-      uvec4 words[16];
-      [[unroll]] for (uint i = 0u; i < 16u; ++i) words[i] = k128[(at + d * 4u) / 16u + i];
-      [[unroll]] for (uint i = 0u; i < 16u; ++i) {
-        four = Fma4(uintBitsToFloat(words[i]), query[d / 4u + i], four);
+#define CHUNKS 1
+#endif
+// Adds CHUNKS chunks of each of eight keys, the chunks 64 columns apart and the first at `column`.
+// Sixteen loads at once, in a branch of their own: one after another they would only wait.
+void AddWide(uint keys[8], uint column, inout vec4 sums[8]) {
+  uvec4 words[16];
+  [[unroll]] for (uint b = 0u; b < 8u; ++b) {
+    [[unroll]] for (uint j = 0u; j < 2u; ++j) {
+#ifdef HALF
+      const uint col = column + 64u * j;
+      words[2u * b + j] = col < c.head_dim ? k128[(keys[b] + col * 2u) / 16u] : uvec4(0u);
+#else
+      words[2u * b + j] =
+          column < c.head_dim ? k128[(keys[b] + column * 4u) / 16u + j] : uvec4(0u);
+#endif
+    }
+  }
+  [[unroll]] for (uint j = 0u; j < CHUNKS; ++j) {
+    const uint col = column + 64u * j;
+    if (col < c.head_dim) {
+      const vec4 low = query[col / 4u];
+      const vec4 high = query[col / 4u + 1u];
+      [[unroll]] for (uint b = 0u; b < 8u; ++b) {
+#ifdef HALF
+        const uvec4 w = words[2u * b + j];
+        sums[b] = Fma4(vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)), low, sums[b]);
+        sums[b] = Fma4(vec4(unpackHalf2x16(w.z), unpackHalf2x16(w.w)), high, sums[b]);
+#else
+        sums[b] = Fma4(uintBitsToFloat(words[2u * b]), low, sums[b]);
+        sums[b] = Fma4(uintBitsToFloat(words[2u * b + 1u]), high, sums[b]);
+#endif
       }
     }
-    for (; d < c.head_dim; d += 4u) {
-      four = Fma4(uintBitsToFloat(k128[(at + d * 4u) / 16u]), query[d / 4u], four);
-    }
-    return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
   }
-#endif
-  for (uint d = 0u; d < c.head_dim; d += 4u) {
-    four = Fma4(KFour(at + d * kCachedBytes), query[d / 4u], four);
+}
+// Over eight lanes. Every invocation of the workgroup comes here.
+float EightSum(float value) {
+  if (gl_SubgroupSize >= 8u) {
+    float v = Add(value, subgroupShuffleXor(value, 4u));
+    v = Add(v, subgroupShuffleXor(v, 2u));
+    return Add(v, subgroupShuffleXor(v, 1u));
   }
-  return Mul(Add(Add(four.x, four.z), Add(four.y, four.w)), c.scale);
+  const uint t = Thread();
+  reduce_room[t] = value;
+  barrier();
+  float tree[4];
+  for (uint i = 0u; i < 4u; ++i) {
+    tree[i] = Add(reduce_room[(t & ~7u) + i], reduce_room[(t & ~7u) + i + 4u]);
+  }
+  barrier();
+  return Add(Add(tree[0], tree[2]), Add(tree[1], tree[3]));
 }
 
 // What a group of lanes has written is seen by all of it.
@@ -173,8 +186,34 @@ void main() {
   vec4 result[2] = vec4[2](vec4(0.0), vec4(0.0));
   for (uint base = 0u; base < seen; base += GROUPS * 32) {
     const uint tile = base + group * 32u;
+    // Key 4 b + lane / 8 of the tile; those behind the last position are of the last one.
+    uint keys[8];
+    vec4 products[8];
+    [[unroll]] for (uint b = 0u; b < 8u; ++b) {
+      keys[b] = k_begin + min(tile + 4u * b + lane / 8u, seen - 1u) * stride;
+      products[b] = vec4(0.0);
+    }
+    for (uint column = kChunk * (lane & 7u); column < c.head_dim; column += 64u * CHUNKS) {
+      if (k_wide) {
+        AddWide(keys, column, products);
+      } else {
+        for (uint col = column; col < min(c.head_dim, column + 64u * CHUNKS); col += 64u) {
+          for (uint b = 0u; b < 8u; ++b) {
+            products[b] = Fma4(KFour(keys[b] + col * kCachedBytes), query[col / 4u], products[b]);
+            products[b] = Fma4(KFour(keys[b] + (col + 4u) * kCachedBytes), query[col / 4u + 1u],
+                               products[b]);
+          }
+        }
+      }
+    }
+    [[unroll]] for (uint b = 0u; b < 8u; ++b) {
+      const vec4 four = products[b];
+      const float product = EightSum(Add(Add(four.x, four.z), Add(four.y, four.w)));
+      if ((lane & 7u) == 0u) weights[group * 32u + 4u * b + lane / 8u] = Mul(product, c.scale);
+    }
+    GroupBarrier();
     const bool live = tile + lane < seen;
-    const float score = live ? Score(k_begin + (tile + lane) * stride, k_wide) : -Infinity();
+    const float score = live ? weights[Thread()] : -Infinity();
     const float new_top = max(top, LaneMax(score));
     const float weight = live ? Exp(Sub(score, new_top)) : 0.0;
     const float tile_sum = LaneSum(weight);
