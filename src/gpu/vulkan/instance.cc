@@ -42,7 +42,7 @@ VkDebugUtilsMessengerCreateInfoEXT MessengerInfo(MessageCallback* callback) {
 // them (NVIDIA's) take thread-local memory each time they are opened and never give it back, so
 // that after some twenty times they cannot be opened any more.
 void KeepDriversOpen(const GlobalApi& global) {
-  [[maybe_unused]] static const VkInstance kKept = [&] {
+  [[maybe_unused]] static const VkInstance kept = [&] {
     VkApplicationInfo application = {};
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
     application.apiVersion = VK_API_VERSION_1_1;

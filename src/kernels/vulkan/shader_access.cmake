@@ -36,4 +36,7 @@ if(TARGET shader_access_test)
     DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/vulkan/testdata/access.comp"
     VERBATIM)
   target_sources(shader_access_test PRIVATE "${unoptimized}")
+  add_custom_target(assay_shader_unoptimized DEPENDS "${unoptimized}")
+  add_dependencies(assay_shaders assay_shader_unoptimized)
+  add_dependencies(shader_access_test assay_shader_unoptimized)
 endif()
