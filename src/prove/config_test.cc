@@ -55,6 +55,12 @@ TEST(Config, P2_WhatIsWrongIsNamedWithLineAndColumn) {
   } cases[] = {
       {"[record]\ncommands = [\"a\"\n",
        "line 2, column 17: this is no TOML: encountered end-of-file (in a"},
+      {"[\x03record]\n", "line 1, column 2: the byte 0x03 may not stand in TOML."},
+      {"# \xC3\xA9\n[rec\xEF\xBB\xAF]\n",
+       "line 2, column 5: a character beyond ASCII may stand in a line of its own behind '#' "
+       "alone; "
+       "in a text write it as \\uXXXX."},
+      {"[(", "line 1, column 2: this is no TOML: "},
       {"[record]\ncommandz = []\n",
        "line 2, column 1: There is no key \"commandz\" in [record]; did "
        "you mean \"commands\"?"},

@@ -26,9 +26,45 @@ std::string Said(std::string_view description) {
   return std::string(description);
 }
 
+// Where a text has a byte that it may not have: a control character, or one beyond ASCII outside of
+// lines that are a comment, which the parser takes for what cannot happen (in many places, and what
+// is a string for it is known only to it).
+struct BadByte {
+  toml::source_position at;
+  unsigned char byte = 0;
+};
+std::optional<BadByte> FindBadByte(std::string_view text) {
+  BadByte found{.at = {.line = 1, .column = 0}};
+  bool blank = true, comment = false;  // So far, of this line.
+  for (const char c : text.substr(text.starts_with("\xEF\xBB\xBF") ? 3 : 0)) {
+    found.byte = static_cast<unsigned char>(c);
+    ++found.at.column;
+    if (c == '\n') {
+      ++found.at.line;
+      found.at.column = 0;
+      blank = true;
+      comment = false;
+      continue;
+    }
+    if ((found.byte < ' ' && c != '\t' && c != '\r') || found.byte == 0x7F) return found;
+    if (found.byte >= 0x80 && !comment) return found;
+    if (blank && c == '#') comment = true;
+    if (c != ' ' && c != '\t') blank = false;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<toml::table> TomlReader::Parse(std::string_view text) {
+  if (const std::optional<BadByte> bad = FindBadByte(text)) {
+    RefuseAt(bad->at,
+             bad->byte >= 0x80
+                 ? "a character beyond ASCII may stand in a line of its own behind '#' alone; in a "
+                   "text write it as \\uXXXX."
+                 : fmt::format("the byte 0x{:02x} may not stand in TOML.", bad->byte));
+    return std::nullopt;
+  }
   toml::parse_result parsed = toml::parse(text, path_);
   if (parsed) return std::move(parsed).table();
   std::string said = Said(parsed.error().description());

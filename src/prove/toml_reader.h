@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+// Some of the parser's assertions are about the file, such as one of "[(": what stands behind them
+// refuses it, and so they must not end the program.
+#define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
 
 #include "assay/base.h"
