@@ -1,6 +1,7 @@
 #include "cli/compare_command.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -57,7 +58,7 @@ class CompareCommand final : public Command {
     return spec;
   }
 
-  Status CheckArguments() override { return reports_.Check(json_); }
+  Status CheckArguments() override { return reports_.Check(json_, std::array{a_, b_}); }
 
   Result<int> Run(Context& context) override {
     ASSAY_TRY(reports_.CheckFiles());

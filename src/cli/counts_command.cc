@@ -1,10 +1,12 @@
 #include "cli/counts_command.h"
 
+#include <array>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "cli/output_paths.h"
 #include "prove/counts.h"
 
 namespace assay::cli {
@@ -48,7 +50,8 @@ class CountsCommand final : public Command {
   }
 
   Status CheckArguments() override {
-    if (!update_ || !check_.empty()) return {};
+    if (!update_) return {};
+    if (!check_.empty()) return CheckOutput("--update", check_, std::array{path_});
     return Fail(ErrorCode::kInvalidArgument, "--update", "--update needs --check FILE.");
   }
 

@@ -1,5 +1,6 @@
 #include "cli/export_command.h"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/output_paths.h"
 #include "cli/perfetto_export.h"
 
 namespace assay::cli {
@@ -59,7 +61,7 @@ class ExportCommand final : public Command {
   }
 
   Status CheckArguments() override {
-    if (perfetto_) return {};
+    if (perfetto_) return CheckOutput("-o", output_, std::array{path_});
     return Fail(ErrorCode::kInvalidArgument, "--perfetto",
                 "The format is missing: give --perfetto.");
   }

@@ -202,7 +202,12 @@ Status ProveCommand::CheckArguments() {
     return Fail(ErrorCode::kInvalidArgument, "BASE",
                 "BASE is missing: name the revision to compare with.");
   }
-  ASSAY_TRY(reports_.Check(json_));
+  std::vector<std::string> folders;
+  if (merge_) {
+    folders = more_;
+    folders.push_back(base_);
+  }
+  ASSAY_TRY(reports_.Check(json_, folders));
   std::ranges::sort(depths_);
   const auto twice = std::ranges::adjacent_find(depths_);
   if (twice != depths_.end()) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "cli/output_paths.h"
 
 namespace assay::cli {
 
@@ -23,7 +24,7 @@ void ReportFlags::AddTo(CommandSpec* spec) {
   flag("--html", &html_, "Writes one page that shows the two streams side by side, offline.");
 }
 
-Status ReportFlags::Check(bool json) const {
+Status ReportFlags::Check(bool json, std::span<const std::string> inputs) const {
   const std::array<std::pair<const char*, const std::string*>, 3> all = {
       {{"--markdown", &markdown_}, {"--junit", &junit_}, {"--html", &html_}}};
   for (size_t i = 0; i < all.size(); ++i) {
@@ -35,8 +36,10 @@ Status ReportFlags::Check(bool json) const {
                               "file.",
                               name));
     }
+    ASSAY_TRY(CheckOutput(name, *path, inputs));
     for (size_t j = 0; j < i; ++j) {
-      if (*all.at(j).second != *path) continue;
+      const std::string& other = *all.at(j).second;
+      if (other.empty() || !(other == *path || SamePlace(other, *path))) continue;
       return Fail(ErrorCode::kInvalidArgument, name,
                   fmt::format("{} and {} both write to \"{}\"; give each its own file.",
                               all.at(j).first, name, *path));

@@ -3,6 +3,7 @@
 #ifndef ASSAY_CLI_REPORT_FLAGS_H_
 #define ASSAY_CLI_REPORT_FLAGS_H_
 
+#include <span>
 #include <string>
 
 #include "assay/prove_report.h"
@@ -15,8 +16,9 @@ namespace assay::cli {
 class ReportFlags final {
  public:
   void AddTo(CommandSpec* spec);
-  // A usage error when two of them, or one and `json`, want standard output or one file.
-  Status Check(bool json) const;
+  // A usage error when two of them, or one and `json`, want standard output or one file, or when
+  // one would be written over or into `inputs`.
+  Status Check(bool json, std::span<const std::string> inputs) const;
 
   // Any was given.
   bool any() const { return !markdown_.empty() || !junit_.empty() || !html_.empty(); }
