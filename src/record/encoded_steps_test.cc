@@ -132,6 +132,7 @@ class Buffers {
       if (buffers_[number].get() == old) return true;
       others.push_back(std::move(buffers_[number]));
     }
+    Replace(number);
     return false;
   }
   BackendBuffer* operator[](size_t number) const { return buffers_[number].get(); }
@@ -257,7 +258,13 @@ TEST(EncodedSteps, T3_ABufferAtAnEarlierOnesAddressIsAnother) {
       Say(said, buffers, kernels[1].get(), inner, commands.get());
       ASSERT_TRUE(commands->EndEncoding());
       ASSERT_TRUE(queue->Commit(std::move(commands)));
-      ASSERT_TRUE(buffers.ReplaceInPlace(0));
+      const bool in_place = buffers.ReplaceInPlace(0);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+      // Their allocators keep an address to themselves for long.
+      (void)in_place;
+#else
+      ASSERT_TRUE(in_place);
+#endif
     }
   }
   ASSERT_TRUE(writer->Close());
