@@ -13,6 +13,7 @@
 
 #include "assay/llm.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 
 namespace assay::cli {
@@ -107,10 +108,6 @@ Json JsonValue(const gguf::Value& value, bool whole) {
       Plain(value));
 }
 
-std::string Counted(size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // Tensors of one type.
 struct TypeTotal {
   size_t tensors = 0;
@@ -203,11 +200,11 @@ class GgufCommand final : public Command {
         total->bytes += tensor.size_bytes;
       }
     }
-    context.Print(
-        fmt::format("\n{} tensors, {} values, {} bytes\n", all.tensors, all.values, all.bytes));
+    context.Print(fmt::format("\n{}, {}, {}\n", Counted(all.tensors, "tensor"),
+                              Counted(all.values, "value"), Counted(all.bytes, "byte")));
     for (const auto& [type, total] : types) {
-      context.Print(fmt::format("  {:<5} {}, {} values, {} bytes\n", type,
-                                Counted(total.tensors, "tensor"), total.values, total.bytes));
+      context.Print(fmt::format("  {:<5} {}, {}, {}\n", type, Counted(total.tensors, "tensor"),
+                                Counted(total.values, "value"), Counted(total.bytes, "byte")));
     }
     if (file.tensors().empty()) return;
     context.Print(fmt::format("\n  {:<5}  {:>12}  {:>12}  {:<20}  {}\n", "type", "offset", "bytes",

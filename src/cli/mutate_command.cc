@@ -14,6 +14,7 @@
 
 #include "assay/hazard.h"
 
+#include "base/counted.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/perturbation.h"
@@ -141,7 +142,7 @@ void MutateCommand::AddHazards(Context& context, const hazard::Report& whole) {
   status_ = kExitDifferent;
   if (json_) return;
   context.Print(fmt::format("{} with all its barriers already; `assay check` lists {}\n",
-                            hazard::Count(whole.hazards(), "hazard"),
+                            Counted(whole.hazards(), "hazard"),
                             whole.hazards() == 1 ? "it" : "them"));
 }
 
@@ -220,9 +221,9 @@ Status MutateCommand::MutateTrace(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const hazard::Report whole, hazard::CheckTrace(trace_, {}));
   if (!json_) {
     context.Print(fmt::format("{}: version {}, {}, {}, {}\n", report.name, report.version,
-                              hazard::Count(report.command_buffers, "command buffer"),
-                              fmt::format("{} dispatches", report.dispatches),
-                              hazard::Count(report.mutants.size(), "barrier")));
+                              Counted(report.command_buffers, "command buffer"),
+                              Counted(report.dispatches, "dispatch"),
+                              Counted(report.mutants.size(), "barrier")));
     if (report.mutants.empty()) context.Print("there is no barrier to leave out\n");
   }
   AddHazards(context, whole);

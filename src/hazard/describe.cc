@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/text.h"
 
 namespace assay::hazard {
@@ -103,19 +104,15 @@ std::string Describe(const RedundantBarrier& barrier) {
                                   : fmt::format("after dispatch {}", barrier.after_dispatch));
 }
 
-std::string Count(uint64_t count, std::string_view word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
 std::string DescribeClosed(const Suggestion& suggestion) {
   if (suggestion.closes_possible == 0) {
-    return "closes " + Count(suggestion.closes_certain, "pair");
+    return "closes " + Counted(suggestion.closes_certain, "pair");
   }
   if (suggestion.closes_certain == 0) {
-    return "closes " + Count(suggestion.closes_possible, "possible pair");
+    return "closes " + Counted(suggestion.closes_possible, "possible pair");
   }
-  return fmt::format("closes {} and {}", Count(suggestion.closes_certain, "pair"),
-                     Count(suggestion.closes_possible, "possible pair"));
+  return fmt::format("closes {} and {}", Counted(suggestion.closes_certain, "pair"),
+                     Counted(suggestion.closes_possible, "possible pair"));
 }
 
 }  // namespace assay::hazard

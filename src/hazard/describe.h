@@ -15,8 +15,6 @@ std::string Describe(const Actor& actor);
 // A full sentence.
 std::string Describe(const Finding& finding);
 std::string Describe(const RedundantBarrier& barrier);
-// "1 pair", "3 pairs".
-std::string Count(uint64_t count, std::string_view word);
 // "closes 3 pairs", "closes 3 pairs and 1 possible pair".
 std::string DescribeClosed(const Suggestion& suggestion);
 

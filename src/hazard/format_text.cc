@@ -4,6 +4,7 @@
 
 #include "assay/hazard.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "hazard/describe.h"
 #include "hazard/rules.h"
@@ -73,9 +74,8 @@ std::string FormatText(const Report& report, const Options& options) {
   std::string out = fmt::format(
       "{}: {}{}, {}, {}\n", Printable(report.name),
       report.version == 0 ? "" : fmt::format("version {}, ", report.version),
-      Count(report.command_buffers, "command buffer"),
-      report.dispatches == 1 ? "1 dispatch" : fmt::format("{} dispatches", report.dispatches),
-      Count(report.barriers.issued, "barrier"));
+      Counted(report.command_buffers, "command buffer"), Counted(report.dispatches, "dispatch"),
+      Counted(report.barriers.issued, "barrier"));
   if (!report.refused.empty()) {
     out += fmt::format("refused: {}\n", Printable(report.refused));
   } else if (report.dispatches == 0 && report.findings.empty()) {

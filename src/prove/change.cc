@@ -12,6 +12,7 @@
 #include "assay/prove.h"
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "prove/marked_trace.h"
 #include "prove/order_check.h"
 
@@ -310,9 +311,6 @@ std::string FormatChange(const Change& change) {
   if (change.kinds.empty()) return "nothing changed\n";
   std::string text;
   const auto say = [&text](const std::string& sentence) { text += sentence + '\n'; };
-  const auto many = [](uint64_t count, std::string_view what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-  };
   const bool only = change.kinds.size() == 1;
   const std::string_view alone = only ? ", and nothing else" : "";
   const std::string barriers =
@@ -321,14 +319,14 @@ std::string FormatChange(const Change& change) {
     switch (kind) {
       case ChangeKind::kNumbering:
         say(fmt::format("the numbers of {} of {}{}", change.buffers_renumbered,
-                        many(change.buffers, "buffer"), alone));
+                        Counted(change.buffers, "buffer"), alone));
         break;
       case ChangeKind::kBarriersFewer:
-        say(fmt::format("{} fewer {}{}", many(change.barriers_a - change.barriers_b, "barrier"),
+        say(fmt::format("{} fewer {}{}", Counted(change.barriers_a - change.barriers_b, "barrier"),
                         barriers, alone));
         break;
       case ChangeKind::kBarriersMore:
-        say(fmt::format("{} more {}{}", many(change.barriers_b - change.barriers_a, "barrier"),
+        say(fmt::format("{} more {}{}", Counted(change.barriers_b - change.barriers_a, "barrier"),
                         barriers, alone));
         break;
       case ChangeKind::kBarriersMoved:
@@ -377,13 +375,13 @@ std::string FormatChange(const Change& change) {
   }
   if (change.hazards_a && change.hazards_b) {
     const auto hazards = [&](uint64_t count) {
-      return count == 0 ? std::string("clean") : many(count, "hazard");
+      return count == 0 ? std::string("clean") : Counted(count, "hazard");
     };
     say(fmt::format("hazard check: A {}, B {}", hazards(*change.hazards_a),
                     hazards(*change.hazards_b)));
   }
   if (change.looked_at) {
-    say(fmt::format("only the first {} differences were looked at", *change.looked_at));
+    say(fmt::format("only the first {} were looked at", Counted(*change.looked_at, "difference")));
   }
   return text;
 }
