@@ -1,20 +1,19 @@
 // The forward pass against plain loops of double, and the same bits whatever runs it.
-#include <cmath>
-#include <cstring>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "assay/llm.h"
 
+#include "support/agreement.h"
 #include "support/engine.h"
-#include "support/reference_model.h"
 #include "support/tiny_model.h"
 
 namespace assay::llm {
 namespace {
 
 using testing::Engine;
+using testing::ExpectAgreesWithReference;
+using testing::ExpectSameBits;
 using ::testing::HasSubstr;
 using testing::LogitsOf;
 using testing::SomeIds;
@@ -29,20 +28,11 @@ struct Case {
   double tolerance;
 };
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
-
 testing::TinyModelOptions Shape(testing::GgmlType weights, bool experts, bool tied) {
-  testing::TinyModelOptions options;
-  options.weights = weights;
-  options.tied_output = tied;
-  options.layers = 3;
-  if (experts) {
-    options.experts = 5;
-    options.experts_used = 2;
-    options.feed_forward = 64;
-  }
-  return options;
+  return testing::TinyShape(weights, experts, tied, /*layers=*/3);
 }
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 std::vector<Case> Cases() {
   // F32, F16 and BF16 weights are multiplied with float activations; the quantised ones with
@@ -65,50 +55,20 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-// Root mean square of the differences over the standard deviation of the reference.
-double RelativeError(std::span<const float> got, const std::vector<double>& want) {
-  double mean = 0;
-  for (const double value : want) mean += value / static_cast<double>(want.size());
-  double squares = 0;
-  double spread = 0;
-  for (size_t i = 0; i < want.size(); ++i) {
-    squares += (got[i] - want[i]) * (got[i] - want[i]);
-    spread += (want[i] - mean) * (want[i] - mean);
-  }
-  return std::sqrt(squares / spread);
-}
-
 class ForwardPass : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ForwardPass, AgreesWithTheReference) {
-  const Engine engine(testing::MakeTinyModel(GetParam().model).Build());
-  testing::ReferenceModel reference(engine.file());
-  const auto decoder = engine.NewDecoder({.kv = KvType::kF32});
-  const std::vector<TokenId> ids = SomeIds(24, engine.model().config().vocabulary);
-  // A prompt of 9 at once, then one by one.
-  std::vector<double> want;
-  for (size_t i = 0; i < 9; ++i) want = reference.Feed(ids[i]);
-  ASSERT_TRUE(decoder->Feed(std::span(ids).first(9)).has_value());
-  EXPECT_LT(RelativeError(decoder->Logits().value(), want), GetParam().tolerance);
-  for (size_t i = 9; i < ids.size(); ++i) {
-    want = reference.Feed(ids[i]);
-    ASSERT_TRUE(decoder->Feed({&ids[i], 1}).has_value());
-    EXPECT_LT(RelativeError(decoder->Logits().value(), want), GetParam().tolerance) << i;
-  }
+  ExpectAgreesWithReference(Engine(testing::MakeTinyModel(GetParam().model).Build()),
+                            /*prompt=*/9, /*count=*/24, GetParam().tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ForwardPass, ::testing::ValuesIn(Cases()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(ForwardPassTest, AFloat16CacheAddsOnlyItsRounding) {
-  const Engine engine(testing::MakeTinyModel(Shape(testing::kF32, true, false)).Build());
-  testing::ReferenceModel reference(engine.file());
-  const auto decoder = engine.NewDecoder({.kv = KvType::kF16});
-  for (const TokenId id : SomeIds(24, engine.model().config().vocabulary)) {
-    const std::vector<double> want = reference.Feed(id);
-    ASSERT_TRUE(decoder->Feed({&id, 1}).has_value());
-    EXPECT_LT(RelativeError(decoder->Logits().value(), want), 5e-3);
-  }
+  ExpectAgreesWithReference(
+      Engine(testing::MakeTinyModel(Shape(testing::kF32, true, false)).Build()),
+      /*prompt=*/1, /*count=*/24, 5e-3, KvType::kF16);
 }
 
 // --- The same bits
@@ -116,12 +76,6 @@ TEST(ForwardPassTest, AFloat16CacheAddsOnlyItsRounding) {
 
 testing::TinyModelOptions QuantisedExperts() { return Shape(testing::kQ8_0, true, false); }
 testing::TinyModelOptions QuantisedDense() { return Shape(testing::kQ4_0, false, true); }
-
-void ExpectSameBits(const std::vector<float>& got, const std::vector<float>& want) {
-  ASSERT_EQ(got.size(), want.size());
-  ASSERT_FALSE(got.empty());
-  EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0);
-}
 
 TEST(Determinism, G5_LogitsHaveTheSameBitsAtAnyNumberOfThreads) {
   for (const auto& model : {QuantisedExperts(), QuantisedDense()}) {

@@ -9,6 +9,7 @@
 #include "assay/kernels.h"
 #include "assay/llm.h"
 
+#include "support/agreement.h"
 #include "support/engine.h"
 #include "support/tiny_model.h"
 
@@ -24,14 +25,6 @@ std::string WithValue(std::string bytes, const std::string& key, uint32_t value)
   const size_t found = bytes.find(key);
   EXPECT_NE(found, std::string::npos) << key;
   std::memcpy(bytes.data() + found + key.size() + 4, &value, 4);
-  return bytes;
-}
-
-// `bytes` with the type of the tensor `name`, which has `dims` dimensions, replaced.
-std::string WithType(std::string bytes, const std::string& name, size_t dims, uint32_t type) {
-  const size_t found = bytes.find(name);
-  EXPECT_NE(found, std::string::npos) << name;
-  std::memcpy(bytes.data() + found + name.size() + 4 + 8 * dims, &type, 4);
   return bytes;
 }
 
@@ -101,13 +94,13 @@ TEST(Model, RefusesTypesWithoutAKernelAndNamesTensorAndType) {
   const std::string bytes = testing::MakeTinyModel(options).Build();
   for (const auto& [type, name] :
        std::vector<std::pair<uint32_t, std::string>>{{12, "Q4_K"}, {13, "Q5_K"}, {14, "Q6_K"}}) {
-    ExpectRefused(WithType(bytes, "blk.1.ffn_down.weight", 2, type), ErrorCode::kUnsupported,
-                  {"\"blk.1.ffn_down.weight\"", name, "Q8_0"});
+    ExpectRefused(testing::WithType(bytes, "blk.1.ffn_down.weight", 2, type),
+                  ErrorCode::kUnsupported, {"\"blk.1.ffn_down.weight\"", name, "Q8_0"});
   }
 }
 
 TEST(Model, RefusesNormsThatAreNotF32) {
-  ExpectRefused(WithType(Dense(), "blk.0.attn_norm.weight", 1, testing::kF16),
+  ExpectRefused(testing::WithType(Dense(), "blk.0.attn_norm.weight", 1, testing::kF16),
                 ErrorCode::kUnsupported, {"\"blk.0.attn_norm.weight\"", "F16"});
 }
 
