@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,16 @@ Result<std::string> FollowLinks(const std::string& path) {
 }
 
 }  // namespace
+
+std::string WriteFailure(int error_number) {
+  rlimit limit{};
+  if (error_number != EFBIG || ::getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY) {
+    return Reason(error_number);
+  }
+  return fmt::format("{}, over the limit on the size of files (ulimit -f, {} bytes)",
+                     Reason(error_number), limit.rlim_cur);
+}
 
 UniqueFd::~UniqueFd() {
   if (fd_ >= 0) ::close(fd_);
@@ -136,7 +147,7 @@ Status AtomicFile::Stuck(std::string_view doing, int error_number) {
   if (first_error_ == 0) first_error_ = error_number;
   return Fail(ErrorCode::kIo, path_,
               fmt::format("Cannot {} \"{}\": {}. What stood under that name before is unchanged.",
-                          doing, path_, Reason(first_error_)));
+                          doing, path_, WriteFailure(first_error_)));
 }
 
 void AtomicFile::LeaveDirect() {

@@ -67,6 +67,9 @@ enum class FileCache : uint8_t {
   kBypass,
 };
 
+// Why a write failed, to stand behind a colon; past the limit of `ulimit -f` with that limit.
+std::string WriteFailure(int error_number);
+
 // Writes a file that appears under its name only when Commit() succeeds: the bytes go to a file
 // beside it, which is synced and renamed. Dropping it uncommitted removes that file. The first
 // failure sticks. One thread at a time.

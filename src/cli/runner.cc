@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/help.h"
@@ -139,7 +140,7 @@ int RunProgram(std::span<const std::string> words, std::span<const CommandEntry>
   if (streams.out->error() == EPIPE) return 128 + SIGPIPE;
   context.PrintError(
       fmt::format("Cannot write to standard output: {}. The text printed is not whole.",
-                  std::strerror(streams.out->error())));
+                  WriteFailure(streams.out->error())));
   return kExitFailed;
 }
 

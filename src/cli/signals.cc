@@ -30,7 +30,7 @@ const std::atomic<int>& CatchStopSignals() {
   }
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, nullptr);
+  for (const int number : {SIGPIPE, SIGXFSZ}) sigaction(number, &ignore, nullptr);
   return stop_signal;
 }
 

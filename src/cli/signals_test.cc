@@ -47,5 +47,18 @@ TEST(SignalsDeathTest, IgnoredSignalsStayIgnored) {
       testing::ExitedWithCode(0), "");
 }
 
+TEST(SignalsDeathTest, C1_AFileThatGrowsPastALimitIsAFailedWriteAndNoSignal) {
+  for (const int number : {SIGXFSZ, SIGPIPE}) {
+    EXPECT_EXIT(
+        {
+          CatchStopSignals();
+          ::raise(number);
+          ::_exit(0);
+        },
+        testing::ExitedWithCode(0), "")
+        << number;
+  }
+}
+
 }  // namespace
 }  // namespace assay::cli

@@ -47,7 +47,8 @@ struct Pipe {
 
 class Child {
  public:
-  Child(const std::vector<std::string>& words, OutputTo output) {
+  // `program` is its path, `words` what stands behind it.
+  Child(const char* program, const std::vector<std::string>& words, OutputTo output) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -63,12 +64,12 @@ class Child {
         break;
     }
     posix_spawn_file_actions_adddup2(&actions, err_.ends[1], STDERR_FILENO);
-    std::vector<char*> argv = {const_cast<char*>(ASSAY_PROGRAM)};
+    std::vector<char*> argv = {const_cast<char*>(program)};
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
-    const int failed = ::posix_spawn(&pid_, ASSAY_PROGRAM, &actions, nullptr, argv.data(), environ);
+    const int failed = ::posix_spawn(&pid_, program, &actions, nullptr, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) throw std::runtime_error("cannot start " ASSAY_PROGRAM);
+    if (failed != 0) throw std::runtime_error(std::string("cannot start ") + program);
     out_.CloseWriter();
     err_.CloseWriter();
   }
@@ -97,17 +98,28 @@ class Child {
 }  // namespace
 
 ProgramResult RunAssay(const std::vector<std::string>& words, OutputTo output) {
-  return Child(words, output).Finish();
+  return Child(ASSAY_PROGRAM, words, output).Finish();
 }
 
 ProgramResult RunAssayAndInterrupt(const std::vector<std::string>& words, size_t bytes,
                                    int signal_number) {
-  Child child(words, OutputTo::kCaptured);
+  Child child(ASSAY_PROGRAM, words, OutputTo::kCaptured);
   const std::string begun = child.ReadOut(bytes);
   child.Signal(signal_number);
   ProgramResult result = child.Finish();
   result.out = begun + result.out;
   return result;
+}
+
+ProgramResult RunAssayUnderFileLimit(const std::vector<std::string>& words, int blocks,
+                                     const std::string& out_file) {
+  // The shell says ulimit and becomes the program.
+  std::vector<std::string> shell = {"-c",
+                                    "ulimit -f \"$1\" && [ -n \"$2\" ] && exec >\"$2\"; shift 2; "
+                                    "exec \"$0\" \"$@\"",
+                                    ASSAY_PROGRAM, std::to_string(blocks), out_file};
+  shell.insert(shell.end(), words.begin(), words.end());
+  return Child("/bin/sh", shell, OutputTo::kCaptured).Finish();
 }
 
 }  // namespace assay

@@ -25,6 +25,11 @@ ProgramResult RunAssay(const std::vector<std::string>& words,
 ProgramResult RunAssayAndInterrupt(const std::vector<std::string>& words, size_t bytes,
                                    int signal_number);
 
+// The same under `ulimit -f`: no file that it writes can grow past `blocks` of 512 bytes. Standard
+// output goes to `out_file` where that is not empty.
+ProgramResult RunAssayUnderFileLimit(const std::vector<std::string>& words, int blocks,
+                                     const std::string& out_file = "");
+
 }  // namespace assay
 
 #endif  // ASSAY_TESTS_CLI_PROGRAM_H_

@@ -207,6 +207,16 @@ TEST_F(ProveProgramTest, P1_AFailedBuildNamesItsLogAndIsStatusTwo) {
   EXPECT_THAT(Prove({"-q", "HEAD"}).err, HasSubstr("logs/build-1.log"));
 }
 
+// What the program itself ignores ends a command of the build as it would in a shell.
+TEST_F(ProveProgramTest, P1_ACommandHasSignalsAsTheyCome) {
+  for (const auto& [name, number] : {std::pair("XFSZ", 25), std::pair("PIPE", 13)}) {
+    Write("assay.toml", std::string("[build]\ncommands = [\"kill -s ") + name +
+                            " $$\"]\n[record]\ncommands = [\"true\"]\n");
+    EXPECT_THAT(Prove({"HEAD"}).out,
+                HasSubstr("failed with status " + std::to_string(128 + number)));
+  }
+}
+
 TEST_F(ProveProgramTest, P2_InitWritesAConfigurationThatIsRead) {
   const std::string path = (dir_ / "new.toml").string();
   EXPECT_EQ(RunAssay({"prove", "--init", "--config", path}).status, 0);
