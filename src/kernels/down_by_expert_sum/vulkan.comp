@@ -57,7 +57,7 @@ void main() {
     const bool known = id < c.experts;
     float dots[4];
     Dots(c.weights_at + (known ? id : 0u) * c.rows * RowBytes(c.cols), row, c.rows - 1u, c.cols,
-         c.x_at / 4u + pair * c.cols, 0u, dots);
+         uint[1](c.x_at / 4u + pair * c.cols), dots);
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       if (Lane() == i) products[Group() * 4u + i] = known ? dots[i] : 0.0;
     }

@@ -37,9 +37,12 @@ float Value(uint row_at, uint col) {
 #ifdef TYPE_Q8_0
   const vec4 values = Values(TableWord(quants_at));
 #else
-  const vec4 values = Values(TableHalf(quants_at));
+  const vec4 values = Values(TableHalf(quants_at), false);
 #endif
-  const float integer = Mul(values[col & 3u], kPlaces[col & 3u]);
+  float integer = Mul(values[col & 3u], kPlaces[col & 3u]);
+#ifdef TYPE_Q4_0
+  integer = Sub(Mul(integer, kUnits), 8.0);
+#endif
   return Mul(integer, HalfToFloat(TableHalf(row_at + ScaleAt(c.cols, step_col, lane))));
 #endif
 }

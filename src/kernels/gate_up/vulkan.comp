@@ -75,11 +75,11 @@ void main() {
 #endif
   float two[2] = float[2](0.0, 0.0);
   if (known) {
-    const uint x_begin = c.x_at / 4u + pair / c.fan * c.cols;
+    const uint x_begin[1] = uint[1](c.x_at / 4u + pair / c.fan * c.cols);
     if (gates) {
-      GateDots(c.gate_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, two);
+      GateDots(c.gate_at + matrix, row, c.rows - 1u, c.cols, x_begin, two);
     } else {
-      UpDots(c.up_at + matrix, row, c.rows - 1u, c.cols, x_begin, 0u, two);
+      UpDots(c.up_at + matrix, row, c.rows - 1u, c.cols, x_begin, two);
     }
   }
   two[0] = LaneSum(two[0]);

@@ -41,8 +41,11 @@ Launch LaunchMatMulByExpert(DType weight_type, uint32_t rows, uint32_t cols, uin
   c.fan = fan;
   const KernelIndex kernel = WeightKernel(KernelIndex::kMatMulByExpertF32, weight_type);
   if (target == Target::kSpirv) {
-    c.rows_per_group = kSpirvExpertRowsPerGroup;
-    return MakeLaunch(kernel, c, {CeilDiv(rows, c.rows_per_group), pairs, 1});
+    // With fewer pairs a workgroup that shares its rows among those of an expert has too few.
+    c.by_expert = pairs >= uint64_t{kSpirvPairsPerExpert} * experts ? 1 : 0;
+    c.rows_per_group = c.by_expert != 0 ? kSpirvSharedRowsPerGroup : kSpirvExpertRowsPerGroup;
+    return MakeLaunch(kernel, c,
+                      {CeilDiv(rows, c.rows_per_group), c.by_expert != 0 ? experts : pairs, 1});
   }
   c.rows_per_group = RowsPerGroup(rows, WeightRowBytes(weight_type, cols));
   // With few pairs hardly two of them share an expert, and most experts' workgroups would be empty.

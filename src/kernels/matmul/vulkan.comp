@@ -65,28 +65,32 @@ void main() {
   const uint rows_each = c.rows_per_group / (THREADS / 32);
   const uint row = gl_WorkGroupID.y * c.rows_per_group + Group() * rows_each;
   const uint token = gl_WorkGroupID.x * c.tokens_per_group;
-  const uint x_begin = c.x_at / 4u + token * c.cols;
-  const uint last_token = c.tokens - 1u - token;
+  const uint x_begin[1] = uint[1](c.x_at / 4u + token * c.cols);
   const uint last_row = c.rows - 1u;
   if (c.tokens_per_group == 4u) {
+    const uint last = c.tokens - 1u;
+    uint tokens_at[4];
+    [[unroll]] for (uint t = 0u; t < 4u; ++t) {
+      tokens_at[t] = c.x_at / 4u + min(token + t, last) * c.cols;
+    }
     float sums[16];
-    Dots4By4(c.weights_at, row, last_row, c.cols, x_begin, last_token, sums);
+    Dots4By4(c.weights_at, row, last_row, c.cols, tokens_at, sums);
     [[unroll]] for (uint i = 0u; i < 16u; ++i) {
       if (Lane() == i) Store(row + i / 4u, token + i % 4u, sums[i]);
     }
   } else if (rows_each == 4u) {
     float sums[4];
-    Dots4By1(c.weights_at, row, last_row, c.cols, x_begin, 0u, sums);
+    Dots4By1(c.weights_at, row, last_row, c.cols, x_begin, sums);
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       if (Lane() == i) Store(row + i, token, sums[i]);
     }
   } else if (rows_each == 1u) {
     float sums[1];
-    Dots1By1(c.weights_at, row, last_row, c.cols, x_begin, 0u, sums);
+    Dots1By1(c.weights_at, row, last_row, c.cols, x_begin, sums);
     if (Lane() == 0u) Store(row, token, sums[0]);
   } else {
     float sums[2];
-    Dots2By1(c.weights_at, row, last_row, c.cols, x_begin, 0u, sums);
+    Dots2By1(c.weights_at, row, last_row, c.cols, x_begin, sums);
     [[unroll]] for (uint i = 0u; i < 2u; ++i) {
       if (Lane() == i) Store(row + i, token, sums[i]);
     }

@@ -62,7 +62,7 @@ void main() {
   for (uint expert = 0u; expert < c.experts; expert += THREADS / 32 * 2) {
     const uint first = expert + Group() * 2u;
     float sums[2];
-    Dots(c.router_at, first, c.experts - 1u, c.cols, c.norm_at / 4u + row, 0u, sums);
+    Dots(c.router_at, first, c.experts - 1u, c.cols, uint[1](c.norm_at / 4u + row), sums);
     [[unroll]] for (uint i = 0u; i < 2u; ++i) {
       if (Lane() == i && first + i < c.experts) route_logits[first + i] = sums[i];
     }

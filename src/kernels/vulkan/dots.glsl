@@ -9,18 +9,17 @@
 // the bits of a product do not depend on what else is computed beside it.
 
 // Rows `row`, row + 1, ... of the matrix that begins at byte `at`; those behind `last_row` are that
-// row again. Token t is the floats from x_at + t * cols on, those behind `last_token` likewise.
-void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_token,
+// row again. Token t is the floats from tokens_at[t] on; all these places are equal modulo 4 when
+// `cols` is a multiple of 4.
+void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
           out float sums[ROWS * TOKENS]) {
   const uint lane = Lane();
   const uint row_bytes = RowBytes(cols);
   uint rows_at[ROWS];
-  uint tokens_at[TOKENS];
   [[unroll]] for (uint r = 0u; r < ROWS; ++r) rows_at[r] = at + min(row + r, last_row) * row_bytes;
-  [[unroll]] for (uint t = 0u; t < TOKENS; ++t) tokens_at[t] = x_at + min(t, last_token) * cols;
   [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) sums[i] = 0.0;
   uint col = 0u;
-  const bool wide = ((at | row_bytes) & 15u) == 0u && ((x_at | cols) & 3u) == 0u;
+  const bool wide = ((at | row_bytes) & 15u) == 0u && ((tokens_at[0] | cols) & 3u) == 0u;
   if (wide) {
     for (; col + kChunkCols <= cols; col += kChunkCols) {
       M(Chunk) chunks[ROWS];
@@ -28,7 +27,7 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_toke
         chunks[r] = M(LoadChunk)(rows_at[r], cols, col, lane);
       }
       [[unroll]] for (uint s = 0u; s < CHUNK_STEPS; ++s) {
-        vec4 fours[TOKENS];
+        Four fours[TOKENS];
         [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
           fours[t] = Placed(X4[(tokens_at[t] + col) / 4u + s * 32u + lane]);
         }
@@ -48,12 +47,12 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_toke
         quants[r] = M(w32)[(rows_at[r] + col / 2u) / 4u + lane];
       }
       [[unroll]] for (uint s = 0u; s < 2u; ++s) {
-        vec4 fours[TOKENS];
+        Four fours[TOKENS];
         [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
           fours[t] = Placed(X4[(tokens_at[t] + col) / 4u + s * 32u + lane]);
         }
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-          const vec4 values = Values(quants[r] >> (16u * s));
+          const vec4 values = Values(quants[r], s != 0u);
           const float scale = M(AnyScale)(rows_at[r], cols, col + s * 128u, lane);
           [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
             sums[r * TOKENS + t] = AddStep(values, scale, fours[t], sums[r * TOKENS + t]);
@@ -66,7 +65,7 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_toke
   for (; col < cols; col += 128u) {
     const uint own = col + 4u * lane;
     if (own >= cols) continue;
-    vec4 fours[TOKENS];
+    Four fours[TOKENS];
     [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
       vec4 four;
       if (wide) {
@@ -89,9 +88,12 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint x_at, uint last_toke
       }
     }
   }
+  [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) {
+    sums[i] = LaneValue(sums[i]);
 #ifndef LANES_APART
-  [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) sums[i] = LaneSum(sums[i]);
+    sums[i] = LaneSum(sums[i]);
 #endif
+  }
 }
 #undef DOTS
 #undef ROWS

@@ -13,10 +13,33 @@ vec4 Floats(uvec2 words) {
   return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
 #endif
 }
-// Quantised: x has been multiplied with the values' places.
-float AddStep(vec4 values, float scale, vec4 x, float sum) {
+// What a lane takes of x in a step.
+struct Four {
+  vec4 x;
+#ifdef TYPE_Q4_0
+  float less;
+#endif
+};
+Four Placed(vec4 x) {
+  Four four;
 #ifdef QUANTISED
+  four.x = vec4(Mul(x.x, kPlaces.x), Mul(x.y, kPlaces.y), Mul(x.z, kPlaces.z), Mul(x.w, kPlaces.w));
+#else
+  four.x = x;
+#endif
+#ifdef TYPE_Q4_0
+  four.less = Mul(Add(Add(x.x, x.y), Add(x.z, x.w)), kLess);
+#endif
+  return four;
+}
+float AddStep(vec4 values, float scale, Four four, float sum) {
+  const vec4 x = four.x;
+#ifdef QUANTISED
+#ifdef TYPE_Q4_0
+  float block = Fma(values.x, x.x, four.less);
+#else
   float block = Mul(values.x, x.x);
+#endif
   block = Fma(values.y, x.y, block);
   block = Fma(values.z, x.z, block);
   block = Fma(values.w, x.w, block);
@@ -28,11 +51,12 @@ float AddStep(vec4 values, float scale, vec4 x, float sum) {
   return Fma(values.w, x.w, sum);
 #endif
 }
-vec4 Placed(vec4 x) {
-#ifdef QUANTISED
-  return vec4(Mul(x.x, kPlaces.x), Mul(x.y, kPlaces.y), Mul(x.z, kPlaces.z), Mul(x.w, kPlaces.w));
+// What the sum of a lane's steps stands for.
+float LaneValue(float sum) {
+#ifdef TYPE_Q4_0
+  return Mul(sum, kUnits);
 #else
-  return x;
+  return sum;
 #endif
 }
 

@@ -20,8 +20,11 @@ constexpr uint32_t SpirvRowsPerGroup(uint32_t rows, uint32_t tokens) {
   if (tokens > 1 || rows >= kSpirvManyRows) return 32;
   return rows <= kSpirvFewRows ? 8 : 16;
 }
-// By expert: 2 rows a group of lanes.
+// By expert: 2 rows a group of lanes for one pair, or 4 for all pairs of an expert, where there are
+// as many pairs as kSpirvPairsPerExpert for each.
 inline constexpr uint32_t kSpirvExpertRowsPerGroup = 16;
+inline constexpr uint32_t kSpirvSharedRowsPerGroup = 32;
+inline constexpr uint32_t kSpirvPairsPerExpert = 4;
 // Of gate_up: half of the groups of lanes multiply with the gate, half with up.
 inline constexpr uint32_t kSpirvGateUpRowsPerGroup = 8;
 // Of products that are summed over a token's experts: the groups of lanes take the experts.

@@ -47,7 +47,7 @@ vec4 M(ChunkValues)(M(Chunk) c, uint s) {
 #if defined(TYPE_Q8_0)
   return Values(c.quants[s]);
 #elif defined(TYPE_Q4_0)
-  return Values((s & 1u) == 0u ? c.quants[s / 2u] : c.quants[s / 2u] >> 16);
+  return Values(c.quants[s / 2u], (s & 1u) != 0u);
 #else
   return Floats(c.words[s]);
 #endif
@@ -66,7 +66,7 @@ vec4 M(AnyValues)(uint row_at, uint cols, uint step_col, uint lane) {
 #if defined(TYPE_Q8_0)
   return Values(M(Word)(row_at + QuantAt(cols, step_col, lane)));
 #elif defined(TYPE_Q4_0)
-  return Values(M(Half)(row_at + QuantAt(cols, step_col, lane)));
+  return Values(M(Half)(row_at + QuantAt(cols, step_col, lane)), false);
 #else
   const uint col = step_col + 4u * lane;
   const uint left = cols - col;

@@ -226,6 +226,36 @@ TEST_P(SpirvWeights, ByExpertHasTheBitsOfMatMulAndZerosForUnknownIds) {
   EXPECT_EQ(Read<float>(fused.view), Read<float>(sums.view));
 }
 
+// As many pairs as make workgroups take experts, and more than one looks through at once.
+TEST_P(SpirvWeights, ByExpertOfManyPairsHasTheBitsOfMatMul) {
+  Random random(11);
+  const uint32_t experts = 3, rows = 37, cols = 288, fan = 2, tokens = 2051;
+  std::vector<int32_t> ids(size_t{tokens} * fan);
+  for (size_t p = 0; p < ids.size(); ++p) ids[p] = static_cast<int32_t>(p * p % 5) - 1;
+  const Encoded weights = testing::RandomWeights(random, Type(), experts * rows, cols);
+  const std::vector<float> x = random.Values(size_t{tokens} * cols);
+  const Matrix w = Weights(weights, Type(), experts * rows, cols, 0);
+  const Matrix out = AsMatrix(OutputOf(tokens * fan, rows));
+  Run(ops_->MatMulByExpert(*session_, w, experts, o_->Values(ids), Input(x, cols), out),
+      {out.view});
+  const auto actual = Read<float>(out.view);
+  std::vector<std::vector<float>> of_expert;
+  const uint64_t bytes = w.view.size_bytes() / experts;
+  for (uint32_t e = 0; e < experts; ++e) {
+    const Matrix all = AsMatrix(OutputOf(tokens, rows));
+    const Matrix one{w.view.Slice(e * bytes, bytes).value(), Type(), rows, cols};
+    Run(ops_->MatMul(*session_, one, Input(x, cols), all), {all.view});
+    of_expert.push_back(Read<float>(all.view));
+  }
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const int32_t id = ids[i / rows];
+    const bool known = id >= 0 && id < static_cast<int32_t>(experts);
+    const float expected =
+        known ? of_expert[static_cast<size_t>(id)][i / rows / fan * rows + i % rows] : 0.0F;
+    ASSERT_EQ(actual[i], expected) << "pair " << i / rows << " row " << i % rows;
+  }
+}
+
 TEST_P(SpirvWeights, EmbeddingGivesTheRowsExactly) {
   Random random(4);
   const std::vector<int32_t> ids = {3, 0, 10, 3, 11, -1, 7};

@@ -18,7 +18,7 @@ uint RowBytes(uint cols) { return cols / 32u * 34u; }
 #elif defined(TYPE_Q4_0)
 #define QUANTISED
 #define CHUNK_STEPS 8u
-const vec4 kPlaces = vec4(1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0);
+const vec4 kPlaces = vec4(1.0, 1.0 / 16.0, 1.0, 1.0 / 16.0);
 uint RowBytes(uint cols) { return cols / 32u * 18u; }
 #elif defined(TYPE_F32)
 #define CHUNK_STEPS 2u
@@ -34,9 +34,10 @@ const uint kChunkCols = CHUNK_STEPS * 128u;
 uint ChunkedCols(uint cols) { return cols / kChunkCols * kChunkCols; }
 uint PairedCols(uint cols) { return cols & ~255u; }
 
-// Four integers as floats, each times the inverse of its place. A small integer in the low bits of
-// 2^23 is that many units above it, wherever it lies below bit 23. All steps are exact.
+// Four integers as floats, each times the inverse of its place. All steps are exact.
 #ifdef TYPE_Q8_0
+// A small integer in the low bits of 2^23 is that many units above it, wherever it lies below
+// bit 23.
 // `bits`: four bytes, each the integer plus 128.
 vec4 Values(uint bits) {
   const uint high = bits >> 16;
@@ -58,13 +59,20 @@ uint ScaleAt(uint cols, uint col, uint lane) {
   return cols + block * 2u;
 }
 #else
-// `bits`: four times four bits in the low half, each the integer plus 8.
-vec4 Values(uint bits) {
-  return vec4(uintBitsToFloat(0x4B000000u | (bits & 0xFu)) - 8388616.0,
-              uintBitsToFloat(0x4B000000u | (bits & 0xF0u)) - 8388736.0,
-              uintBitsToFloat(0x4B000000u | (bits & 0xF00u)) - 8390656.0,
-              uintBitsToFloat(0x4B000000u | (bits & 0xF000u)) - 8421376.0);
+// `bits`: in each half four times four bits, each the integer plus 8; those of the high half where
+// `high`. Four bits at the end of an f16 are a subnormal number of that many units of 2^-24, four
+// places further on of 16 times as many: both halves take one step, and what is converted has no
+// sign. So a sum of these begins with kLess times the sum of x, and is kUnits too small in the end.
+vec4 Values(uint bits, bool high) {
+  const uint upper = bits >> 8;
+  const vec2 a = unpackHalf2x16(bits & 0x000F000Fu);
+  const vec2 b = unpackHalf2x16(bits & 0x00F000F0u);
+  const vec2 c = unpackHalf2x16(upper & 0x000F000Fu);
+  const vec2 d = unpackHalf2x16(upper & 0x00F000F0u);
+  return high ? vec4(a.y, b.y, c.y, d.y) : vec4(a.x, b.x, c.x, d.x);
 }
+const float kUnits = 16777216.0;
+const float kLess = -8.0 / kUnits;
 uint QuantAt(uint cols, uint col, uint lane) {
   if (col < ChunkedCols(cols)) return col / 1024u * 512u + lane * 16u + (col / 128u & 7u) * 2u;
   if (col < PairedCols(cols)) return col / 256u * 128u + lane * 4u + (col / 128u & 1u) * 2u;
