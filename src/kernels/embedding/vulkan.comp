@@ -39,10 +39,7 @@ float Value(uint row_at, uint col) {
 #else
   const vec4 values = Values(TableHalf(quants_at), false);
 #endif
-  float integer = Mul(values[col & 3u], kPlaces[col & 3u]);
-#ifdef TYPE_Q4_0
-  integer = Sub(Mul(integer, kUnits), 8.0);
-#endif
+  const float integer = Integers(values)[col & 3u];
   return Mul(integer, HalfToFloat(TableHalf(row_at + ScaleAt(c.cols, step_col, lane))));
 #endif
 }

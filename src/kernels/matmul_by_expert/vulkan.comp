@@ -41,14 +41,9 @@ layout(std430, set = 0, binding = 3) writeonly buffer Out { float out_values[]; 
 #define TOKENS 4
 #include "kernels/vulkan/dots.glsl"
 
-// As unsigned, a negative id is as large as one past the end.
-uint IdOf(uint pair) { return ids[c.ids_at / 4u + pair]; }
-uint TokenAt(uint pair) { return c.x_at / 4u + pair / c.fan * c.cols; }
-uint MatrixAt(uint id) { return c.weights_at + id * c.rows * RowBytes(c.cols); }
-void Store(uint row, uint pair, float value) {
-  if (row < c.rows) out_values[c.out_at / 4u + pair * c.rows + row] = value;
-}
+#include "kernels/vulkan/pairs.glsl"
 
+uint MatrixAt(uint id) { return c.weights_at + id * c.rows * RowBytes(c.cols); }
 void OnePair(uint pair) {
   const uint row = gl_WorkGroupID.x * c.rows_per_group + Group() * 2u;
   const uint id = IdOf(pair);
@@ -57,53 +52,7 @@ void OnePair(uint pair) {
     Dots2By1(MatrixAt(id), row, c.rows - 1u, c.cols, uint[1](TokenAt(pair)), sums);
   }
   [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    if (Lane() == i) Store(row + i, pair, sums[i]);
-  }
-}
-
-// The pairs are looked through in windows, of which each invocation takes a run.
-#define WINDOW 4096
-#define RUN (WINDOW / THREADS)
-shared uint list[WINDOW];
-shared uint counts[THREADS];
-shared uint of_sixteen[THREADS / 16];
-
-// Lists the pairs of the expert from `first` on, in their order, and says how many they are.
-uint ListPairs(uint expert, uint first) {
-  const uint begin = first + Thread() * RUN;
-  uint found = 0u;
-  for (uint i = 0u; i < RUN && begin + i < c.pairs; ++i) {
-    if (IdOf(begin + i) == expert) found |= 1u << i;
-  }
-  counts[Thread()] = bitCount(found);
-  barrier();
-  const uint sixteen = Thread() / 16u;
-  if (Thread() < THREADS / 16) {
-    uint sum = 0u;
-    for (uint i = 0u; i < 16u; ++i) sum += counts[Thread() * 16u + i];
-    of_sixteen[Thread()] = sum;
-  }
-  barrier();
-  uint at = 0u;
-  uint all = 0u;
-  for (uint i = 0u; i < THREADS / 16; ++i) {
-    if (i < sixteen) at += of_sixteen[i];
-    all += of_sixteen[i];
-  }
-  for (uint i = sixteen * 16u; i < Thread(); ++i) at += counts[i];
-  for (uint i = 0u; i < RUN; ++i) {
-    if ((found >> i & 1u) != 0u) list[at++] = begin + i;
-  }
-  barrier();
-  return all;
-}
-// Zeros in the workgroup's rows of the pairs of no expert.
-void ClearUnknown() {
-  for (uint pair = Thread(); pair < c.pairs; pair += THREADS) {
-    if (IdOf(pair) < c.experts) continue;
-    for (uint r = 0u; r < c.rows_per_group; ++r) {
-      Store(gl_WorkGroupID.x * c.rows_per_group + r, pair, 0.0);
-    }
+    if (Lane() == i) StorePair(row + i, pair, sums[i]);
   }
 }
 
@@ -122,7 +71,7 @@ void AllPairsOf(uint expert) {
       float sums[16];
       Dots4By4(MatrixAt(expert), row, c.rows - 1u, c.cols, tokens_at, sums);
       [[unroll]] for (uint i = 0u; i < 16u; ++i) {
-        if (Lane() == i && n + i % 4u < count) Store(row + i / 4u, pairs[i % 4u], sums[i]);
+        if (Lane() == i && n + i % 4u < count) StorePair(row + i / 4u, pairs[i % 4u], sums[i]);
       }
     }
     barrier();
@@ -136,4 +85,3 @@ void main() {
     OnePair(gl_WorkGroupID.y);
   }
 }
-

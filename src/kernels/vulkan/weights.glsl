@@ -46,6 +46,8 @@ vec4 Values(uint bits) {
               uintBitsToFloat(0x4B000000u | (high & 0xFFu)) - 8388736.0,
               uintBitsToFloat(0x4B000000u | (high & 0xFF00u)) - 8421376.0);
 }
+// The integers themselves.
+vec4 Integers(vec4 values) { return values * kPlaces; }
 // Bytes from the row's start to the integers that a lane takes in the step at `col`.
 uint QuantAt(uint cols, uint col, uint lane) {
   if (col >= ChunkedCols(cols)) return col + 4u * lane;
@@ -73,6 +75,8 @@ vec4 Values(uint bits, bool high) {
 }
 const float kUnits = 16777216.0;
 const float kLess = -8.0 / kUnits;
+// The integers themselves.
+vec4 Integers(vec4 values) { return values * kPlaces * kUnits - 8.0; }
 uint QuantAt(uint cols, uint col, uint lane) {
   if (col < ChunkedCols(cols)) return col / 1024u * 512u + lane * 16u + (col / 128u & 7u) * 2u;
   if (col < PairedCols(cols)) return col / 256u * 128u + lane * 4u + (col / 128u & 1u) * 2u;
