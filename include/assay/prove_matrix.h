@@ -32,6 +32,8 @@ struct MatrixJob {
 struct Matrix {
   std::string path;
   std::vector<MatrixJob> jobs;  // By model, backend and depth, at least one.
+  // Where in the file "matrix", "models.NAME", "models.NAME.KEY" stand, and the same of backends.
+  std::map<std::string, uint64_t> lines = {};
 };
 
 // Errors: those of reading the file; kFormat, naming line and column.
@@ -41,8 +43,8 @@ Result<Matrix> ParseMatrix(std::string_view text, const std::string& path);
 // The names in braces that jobs give a value, for ReadConfig; sorted.
 std::vector<std::string> VariablesOf(const Matrix& matrix);
 
-// Error kInvalidArgument when a value of the matrix reaches no record command, or when two jobs
-// would run the same commands.
+// Error kInvalidArgument, naming the line, when a value of the matrix reaches no record command,
+// when a job has none for a name that one uses, or when two jobs would run the same commands.
 Status CheckMatrix(const Matrix& matrix, const Config& config);
 
 // The job `id`; kNotFound, naming the nearest.

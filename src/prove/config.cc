@@ -32,6 +32,8 @@ constexpr std::array<std::string_view, kChangeKindCount> kChangeKindNames = {"nu
                                                                              "host",
                                                                              "meta"};
 
+constexpr std::string_view kNothingToRecord =
+    "there is nothing to record: [record] needs \"commands\".";
 constexpr int64_t kLongestLimit = 7 * 24 * 3600;
 
 void ReadVerdict(const toml::table& table, TomlReader* reader, Config* config) {
@@ -112,17 +114,21 @@ Result<Config> ParseConfig(std::string_view text, const std::string& path,
         [&known](const std::string& command) { return CheckPlaceholders(command, known); },
         &config.record_commands);
     reader.Numbers(*record, "depths", INT32_MAX, &config.depths);
+    if (config.depths.empty()) {
+      reader.Refuse(*record->get("depths"), "\"depths\" must name at least one depth.");
+    }
     reader.Text(*record, "model", &config.model);
     reader.Number(*record, "time_limit_s", 1, kLongestLimit, &config.record_limit_s);
+    if (config.record_commands.empty()) {
+      const toml::node* commands = record->get("commands");
+      reader.Refuse(commands == nullptr ? *record : *commands, kNothingToRecord);
+    }
   }
   if (const toml::table* verdict = reader.Table(*document, "verdict")) {
     ReadVerdict(*verdict, &reader, &config);
   }
   ASSAY_TRY(reader.status());
-  if (config.record_commands.empty()) {
-    reader.RefuseFile("there is nothing to record: [record] needs \"commands\".");
-  }
-  if (config.depths.empty()) reader.RefuseFile("\"depths\" must name at least one depth.");
+  if (config.record_commands.empty()) reader.RefuseFile(kNothingToRecord);
   ASSAY_TRY(reader.status());
   if (!config.model.empty()) {
     namespace fs = std::filesystem;

@@ -84,7 +84,9 @@ TEST(Config, P2_WhatIsWrongIsNamedWithLineAndColumn) {
       {"[verdict]\nallow = [\"barrier-fewer\"]\n", "did you mean \"barriers-fewer\"?"},
       {"[record.variables]\nout = \"x\"\n", "line 2, column 1: {out} stands for something"},
       {"", "there is nothing to record"},
-      {"[record]\ncommands = [\"a\"]\ndepths = []\n", "at least one depth"},
+      {"[build]\n[record]\ndepths = [1]\n", "line 2, column 1: there is nothing to record"},
+      {"[record]\ncommands = []\n", "line 2, column 12: there is nothing to record"},
+      {"[record]\ncommands = [\"a\"]\ndepths = []\n", "line 3, column 10: \"depths\" must name"},
   };
   for (const auto& each : cases) {
     const Result<Config> config = ParseConfig(each.text, "assay.toml");

@@ -24,8 +24,9 @@ constexpr std::string_view kBackend = "backend";
 // One value of an axis.
 struct Row {
   std::string name;
-  std::string file;
-  std::map<std::string, std::string> variables;
+  std::string file = {};
+  std::map<std::string, std::string> variables = {};
+  const toml::table* table = nullptr;  // What the file says of it, if anything.
 };
 
 // A word that can be a part of an id and of a file's name.
@@ -54,18 +55,20 @@ std::vector<Row> ReadAxis(const toml::table& document, const toml::table& matrix
         return twice ? fmt::format("\"{}\" names \"{}\" twice.", axis, name) : std::string();
       },
       &names);
+  // None is not the same as no axis.
   if (names.empty() && matrix.contains(axis)) {
     reader->Refuse(*matrix.get(axis), fmt::format("\"{}\" must name at least one.", axis));
   }
   std::ranges::sort(names);
   std::vector<Row> rows;
-  for (const std::string& name : names) rows.push_back({.name = name, .file = {}, .variables = {}});
+  for (const std::string& name : names) rows.push_back({.name = name});
   const toml::table* tables = reader->Table(document, axis);
   if (tables == nullptr) return rows;
   reader->CheckKeys(*tables, fmt::format("\"{}\" of [matrix]", axis), names);
   for (Row& row : rows) {
     const toml::table* found = reader->Table(*tables, row.name);
     if (found == nullptr) continue;
+    row.table = found;
     // Only a model has a file.
     const std::string_view file = axis == "models" ? "file" : "";
     if (!file.empty()) reader->Text(*found, file, &row.file);
@@ -103,12 +106,97 @@ void CheckApart(const std::vector<Row>& models, const std::vector<Row>& backends
     for (const auto& [name, value] : model.variables) {
       for (const Row& backend : backends) {
         if (!backend.variables.contains(name)) continue;
-        reader->RefuseFile(fmt::format("both [models.{}] and [backends.{}] say what {{{}}} is.",
-                                       model.name, backend.name, name));
+        reader->Refuse(*backend.table->get(name),
+                       fmt::format("both [models.{}] and [backends.{}] say what {{{}}} is.",
+                                   model.name, backend.name, name));
       }
     }
   }
 }
+
+void AddLines(std::string_view axis, const std::vector<Row>& rows,
+              std::map<std::string, uint64_t>* lines) {
+  for (const Row& row : rows) {
+    if (row.table == nullptr) continue;
+    const std::string name = fmt::format("{}.{}", axis, row.name);
+    (*lines)[name] = row.table->source().begin.line;
+    for (const auto& [key, value] : *row.table) {
+      (*lines)[fmt::format("{}.{}", name, key.str())] = key.source().begin.line;
+    }
+  }
+}
+
+// Whether every name that a record command holds has a value, for messages of CheckMatrix().
+class MatrixCheck final {
+ public:
+  MatrixCheck(const Matrix& matrix, const Config& config)
+      : matrix_(matrix), config_(config), names_(VariablesOf(matrix)) {}
+
+  Status Values() const {
+    for (const MatrixJob& job : matrix_.jobs) {
+      for (const auto& [name, value] : job.variables) {
+        // The name of a backend may be there for the ids alone, where other values tell it apart.
+        if (Uses(name) || name == kBackend) continue;
+        return Refuse(LineOf(job, name), fmt::format("{{{}}} has a value, but no record command of "
+                                                     "\"{}\" uses it.",
+                                                     name, config_.path));
+      }
+      if (!job.model_file.empty() && !Uses("model")) {
+        return Refuse(LineOf(job, "file"),
+                      fmt::format("[models.{}] names a file, but no record command of \"{}\" uses "
+                                  "{{model}}.",
+                                  job.model, config_.path));
+      }
+    }
+    return {};
+  }
+
+  Status Job(const MatrixJob& job) const {
+    for (const std::string& name : names_) {
+      if (!Uses(name) || job.variables.contains(name) || config_.variables.contains(name)) continue;
+      return Refuse(LineOf(job, ""),
+                    fmt::format("job {} has no value for {{{}}}, which a record command uses; give "
+                                "it one here, or one for all in [record.variables] of \"{}\".",
+                                job.id, name, config_.path));
+    }
+    if (!Uses("model") || !job.model_file.empty() || !config_.model.empty()) return {};
+    return Refuse(LineOf(job, ""),
+                  fmt::format("job {} has no model, and a record command uses {{model}}; name "
+                              "\"models\" of [matrix] with a \"file\" each, or one for all jobs "
+                              "as \"model\" of [record] in \"{}\".",
+                              job.id, config_.path));
+  }
+
+  // `line` 0: the matrix was not read from a file.
+  Status Refuse(uint64_t line, const std::string& message) const {
+    const std::string at = line == 0 ? std::string() : fmt::format(" line {}", line);
+    return Fail(ErrorCode::kInvalidArgument, matrix_.path,
+                fmt::format("\"{}\"{}: {}", matrix_.path, at, message));
+  }
+  // Of a key that a job's model or backend has; else of what there is of the job.
+  uint64_t LineOf(const MatrixJob& job, std::string_view key) const {
+    const std::string model = "models." + job.model;
+    const std::string backend = "backends." + job.backend;
+    for (const std::string& name :
+         {fmt::format("{}.{}", model, key), fmt::format("{}.{}", backend, key), model, backend,
+          std::string("matrix")}) {
+      const auto found = matrix_.lines.find(name);
+      if (found != matrix_.lines.end()) return found->second;
+    }
+    return 0;
+  }
+
+ private:
+  bool Uses(std::string_view name) const {
+    return std::ranges::any_of(config_.record_commands, [name](const std::string& command) {
+      return HasPlaceholder(command, name);
+    });
+  }
+
+  const Matrix& matrix_;
+  const Config& config_;
+  std::vector<std::string> names_;
+};
 
 // What a job's record commands come to, but for the paths that every machine has its own of.
 std::string FilledCommands(const Config& config, const MatrixJob& job) {
@@ -149,15 +237,22 @@ Result<Matrix> ParseMatrix(std::string_view text, const std::string& path) {
   const std::vector<Row> backends = ReadAxis(*document, *table, "backends", &reader);
   std::vector<int64_t> depths;
   reader.Numbers(*table, "depths", INT32_MAX, &depths);
-  if (depths.empty()) reader.RefuseFile("\"depths\" of [matrix] must name at least one depth.");
+  if (depths.empty()) {
+    const toml::node* named = table->get("depths");
+    reader.Refuse(named == nullptr ? *table : *named,
+                  "\"depths\" of [matrix] must name at least one depth.");
+  }
   CheckApart(models, backends, &reader);
   const size_t count =
       std::max<size_t>(1, models.size()) * std::max<size_t>(1, backends.size()) * depths.size();
   if (count > kMostJobs) {
-    reader.RefuseFile(fmt::format("{} jobs are more than {}.", count, kMostJobs));
+    reader.Refuse(*table, fmt::format("{} jobs are more than {}.", count, kMostJobs));
   }
   ASSAY_TRY(reader.status());
   Matrix matrix{.path = path, .jobs = {}};
+  matrix.lines["matrix"] = table->source().begin.line;
+  AddLines("models", models, &matrix.lines);
+  AddLines("backends", backends, &matrix.lines);
   const auto rows_of = [](const std::vector<Row>& rows) {
     std::vector<const Row*> result;
     for (const Row& row : rows) result.push_back(&row);
@@ -181,47 +276,17 @@ std::vector<std::string> VariablesOf(const Matrix& matrix) {
 }
 
 Status CheckMatrix(const Matrix& matrix, const Config& config) {
-  const auto used = [&config](std::string_view name) {
-    return std::ranges::any_of(config.record_commands, [name](const std::string& command) {
-      return HasPlaceholder(command, name);
-    });
-  };
-  const auto fail = [&](std::string message) {
-    return Fail(ErrorCode::kInvalidArgument, matrix.path, std::move(message));
-  };
-  for (const std::string& name : VariablesOf(matrix)) {
-    // The name of a backend may be there for the ids alone, where other values tell it apart.
-    if (used(name) || name == kBackend) continue;
-    return fail(fmt::format("\"{}\" says what {{{}}} is, but no record command of \"{}\" uses it.",
-                            matrix.path, name, config.path));
-  }
+  const MatrixCheck check(matrix, config);
+  ASSAY_TRY(check.Values());
   std::map<std::string, std::string> ids;
   for (const MatrixJob& job : matrix.jobs) {
-    if (!job.model_file.empty() && !used("model")) {
-      return fail(
-          fmt::format("[models.{}] of \"{}\" names a file, but no record command of \"{}\" "
-                      "uses {{model}}.",
-                      job.model, matrix.path, config.path));
-    }
-    for (const std::string& command : config.record_commands) {
-      for (const std::string& name : VariablesOf(matrix)) {
-        if (!HasPlaceholder(command, name) || job.variables.contains(name) ||
-            config.variables.contains(name)) {
-          continue;
-        }
-        return fail(
-            fmt::format("Job {} of \"{}\" has no value for {{{}}}, which a record command "
-                        "uses; give it one there, or one for all in [record.variables] of "
-                        "\"{}\".",
-                        job.id, matrix.path, name, config.path));
-      }
-    }
+    ASSAY_TRY(check.Job(job));
     const auto [same, fresh] = ids.emplace(FilledCommands(config, job), job.id);
     if (fresh) continue;
-    return fail(
-        fmt::format("Jobs {} and {} of \"{}\" would run the same record commands: nothing "
-                    "in those of \"{}\" tells them apart.",
-                    same->second, job.id, matrix.path, config.path));
+    return check.Refuse(check.LineOf({}, ""),
+                        fmt::format("jobs {} and {} would run the same record commands: nothing in "
+                                    "those of \"{}\" tells them apart.",
+                                    same->second, job.id, config.path));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 namespace assay::prove {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -17,6 +18,15 @@ std::vector<std::string> Ids(const std::string& text) {
     for (const MatrixJob& job : matrix->jobs) ids.push_back(job.id);
   }
   return ids;
+}
+
+// "n0", "n1", ... in quotes.
+std::string ManyNames(int count) {
+  std::string names;
+  for (int i = 0; i < count; ++i) {
+    names.append(i == 0 ? "" : ", ").append("\"n").append(std::to_string(i)).append("\"");
+  }
+  return names;
 }
 
 Config ConfigWith(const std::string& command) {
@@ -60,8 +70,10 @@ TEST(Matrix, P1_WhatIsWrongIsNamedWithLineAndColumn) {
       {"[matrix\n", "line 1, column 8: this is no TOML: "},
       {"", "there is no [matrix]"},
       {"matrix = 1\n", "line 1, column 10: \"matrix\" must be a table"},
-      {"[matrix]\n", "\"depths\" of [matrix] must name at least one depth"},
-      {"[matrix]\ndepths = []\n", "at least one depth"},
+      {"# Nothing else.\n[matrix]\n",
+       "line 2, column 1: \"depths\" of [matrix] must name at least one depth"},
+      {"[matrix]\ndepths = []\n",
+       "line 2, column 10: \"depths\" of [matrix] must name at least one depth"},
       {"[matrix]\ndepths = [0, -1]\n", "line 2, column 14: \"depths\" must hold whole numbers"},
       {"[matrix]\ndepths = [3, 3]\n", "line 2, column 14: \"depths\" must rise"},
       {"[matrix]\ndepth = [0]\n",
@@ -88,7 +100,10 @@ TEST(Matrix, P1_WhatIsWrongIsNamedWithLineAndColumn) {
        "line 5, column 5: \"x\" must be a text in quotes or a whole number"},
       {"[matrix]\ndepths = [0]\nmodels = [\"a\"]\nbackends = [\"b\"]\n[models.a]\nx = 1\n"
        "[backends.b]\nx = 1\n",
-       "both [models.a] and [backends.b] say what {x} is"},
+       "line 8, column 5: both [models.a] and [backends.b] say what {x} is"},
+      {"[matrix]\nmodels = [" + ManyNames(400) + "]\nbackends = [" + ManyNames(400) +
+           "]\ndepths = [0]\n",
+       "line 1, column 1: 160000 jobs are more than 100000"},
       {"[matrix]\ndepths = [0]\n[model.a]\n", "did you mean \"models\"?"},
   };
   for (const auto& each : cases) {
@@ -102,24 +117,39 @@ TEST(Matrix, P1_WhatIsWrongIsNamedWithLineAndColumn) {
 }
 
 TEST(Matrix, P1_AMatrixThatChangesNothingIsRefused) {
-  const auto check = [](const std::string& matrix, const std::string& command) {
-    const Status status =
-        CheckMatrix(ParseMatrix(matrix, "matrix.toml").value(), ConfigWith(command));
+  Config config = ConfigWith("");
+  const auto check = [&config](const std::string& matrix, const std::string& command) {
+    config.record_commands = {command};
+    const Status status = CheckMatrix(ParseMatrix(matrix, "matrix.toml").value(), config);
     return status ? std::string() : status.error().message();
   };
   const std::string two = "[matrix]\ndepths = [0, 1]\nmodels = [\"a\"]\n";
   EXPECT_EQ(check(two, "run {depth}"), "");
-  EXPECT_THAT(check(two, "run"), HasSubstr("Jobs a.depth-0 and a.depth-1 of \"matrix.toml\" would "
-                                           "run the same record commands"));
+  EXPECT_THAT(check(two, "run"),
+              HasSubstr("\"matrix.toml\" line 1: jobs a.depth-0 and a.depth-1 would "
+                        "run the same record commands"));
   EXPECT_THAT(check(two + "[models.a]\nx = 1\n", "run {depth}"),
-              HasSubstr("says what {x} is, but no record command of \"assay.toml\" uses it"));
+              HasSubstr("\"matrix.toml\" line 5: {x} has a value, but no record command of "
+                        "\"assay.toml\" uses it."));
   EXPECT_THAT(check(two + "[models.a]\nfile = \"f\"\n", "run {depth}"),
-              HasSubstr("names a file, but no record command"));
+              HasSubstr("\"matrix.toml\" line 5: [models.a] names a file, but no record command"));
   const std::string some = "[matrix]\ndepths = [0]\nmodels = [\"a\", \"b\"]\n[models.a]\nx = 1\n";
-  EXPECT_THAT(check(some, "run {x}"), HasSubstr("Job b.depth-0 of \"matrix.toml\" has no value"));
+  EXPECT_THAT(check(some, "run {x}"),
+              HasSubstr("\"matrix.toml\" line 1: job b.depth-0 has no value"));
   const std::string backends = "[matrix]\ndepths = [0]\nbackends = [\"a\", \"b\"]\n";
   EXPECT_THAT(check(backends, "run"), HasSubstr("would run the same"));
   EXPECT_EQ(check(backends, "run {backend}"), "");
+  // What a job of a matrix has no model for cannot be mended with --model, which it does not take.
+  EXPECT_THAT(check("[matrix]\ndepths = [0]\n", "run {model}"),
+              AllOf(HasSubstr("\"matrix.toml\" line 1: job depth-0 has no model, and a record "
+                              "command uses {model}; "),
+                    HasSubstr("\"models\" of [matrix] with a \"file\" each"),
+                    HasSubstr("\"model\" of [record] in \"assay.toml\""),
+                    testing::Not(HasSubstr("--model"))));
+  EXPECT_THAT(check(two + "[models.a]\n", "run {model} {depth}"),
+              HasSubstr("\"matrix.toml\" line 4: job a.depth-0 has no model"));
+  config.model = "/m.gguf";
+  EXPECT_EQ(check("[matrix]\ndepths = [0]\n", "run {model}"), "");
 }
 
 }  // namespace
