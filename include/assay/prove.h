@@ -292,6 +292,8 @@ Result<Proof> Prove(const Config& config, const ProveOptions& options);
 // For people: each part's report, what changed in words, and last the line "prove: rc R (kernels
 // rc a, added n; trace depth 0 rc b, depth 600 rc c; ids differ d)".
 std::string FormatProofText(const Proof& proof);
+// By whom and why, as sentences on one line without a newline, for standard error.
+std::string FormatRefusal(const Refusal& refusal);
 // That last line, with its newline.
 std::string FormatProofVerdict(const Proof& proof);
 // One JSON object, stable key order, ending in a newline.

@@ -29,6 +29,9 @@ struct MatrixJob {
   std::map<std::string, std::string> variables;  // Names in braces and what they stand for.
 };
 
+// The id that the other members make: MatrixJob::id of every job of a matrix.
+std::string IdOf(const MatrixJob& job);
+
 struct Matrix {
   std::string path;
   std::vector<MatrixJob> jobs;  // By model, backend and depth, at least one.

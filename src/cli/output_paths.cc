@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "prove/git.h"
+
 namespace assay::cli {
 namespace {
 
@@ -43,6 +45,21 @@ Status CheckOutput(std::string_view flag, const std::string& output,
     }
   }
   return {};
+}
+
+Status CheckOutputOfTree(std::string_view flag, const std::string& output,
+                         const std::string& tree) {
+  if (output.empty() || output == "-") return {};
+  std::error_code error;
+  const bool folder = std::filesystem::is_directory(tree, error);
+  const Result<prove::Repository> repository = prove::Repository::Find(folder ? tree : ".", {});
+  if (!repository) return {};
+  ASSAY_ASSIGN_OR_RETURN(const bool kept, repository->Keeps(output));
+  if (!kept) return {};
+  return Fail(
+      ErrorCode::kInvalidArgument, std::string(flag),
+      fmt::format("{} would write over \"{}\", a file of the tree \"{}\"; name another one.", flag,
+                  output, repository->root()));
 }
 
 }  // namespace assay::cli

@@ -19,6 +19,10 @@ bool SamePlace(const std::string& a, const std::string& b);
 Status CheckOutput(std::string_view flag, const std::string& output,
                    std::span<const std::string> inputs);
 
+// The same when `output` is a file that git keeps in the working tree that `tree` lies in, or one
+// of git's own there. Where there is no working tree, or no git, nothing is refused.
+Status CheckOutputOfTree(std::string_view flag, const std::string& output, const std::string& tree);
+
 }  // namespace assay::cli
 
 #endif  // ASSAY_CLI_OUTPUT_PATHS_H_

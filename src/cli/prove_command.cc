@@ -31,7 +31,16 @@ class ProveCommand final : public Command {
   Result<int> Init(Context& context) const;
   tl::unexpected<Error> Failed(Context& context, const Error& error) const;
   Result<prove::Config> Configure(std::span<const std::string> variables) const;
-  Status CheckMatrixArguments() const;
+  // What the command is asked for: each takes other flags.
+  enum Form : unsigned { kProof = 1, kList = 2, kJob = 4, kMerge = 8, kInit = 16 };
+  Form form() const;
+  // Every flag that was given must mean something.
+  Status CheckFlags() const;
+  Status CheckBase() const;
+  // What is read, and must not be written over.
+  std::vector<std::string> Inputs() const;
+  Result<std::string> FindConfig() const;
+  static void PrintRefusals(Context& context, std::span<const prove::Refusal> refused);
   Result<MatrixReport> RunMatrix(const prove::ProveOptions& options, MatrixOutput output) const;
 
   std::string base_;
@@ -45,13 +54,17 @@ class ProveCommand final : public Command {
   std::string cache_;
   std::string model_;
   std::vector<int64_t> depths_ = {0, 600};
-  bool depths_given_ = false;
   int64_t max_differences_ = 20;
   bool rebuild_ = false;
   int64_t cache_limit_gib_ = 20;
   bool init_ = false;
   bool json_ = false;
   ReportFlags reports_;
+  // Which flags stand on the command line.
+  struct {
+    bool here = false, config = false, depths = false, model = false, rebuild = false,
+         cache = false, cache_limit = false, max_differences = false, json = false, out = false;
+  } given_;
 };
 
 CommandSpec ProveCommand::Describe() {
@@ -80,49 +93,58 @@ CommandSpec ProveCommand::Describe() {
       .flags = {{.names = "--here",
                  .value = TextValue{&here_},
                  .placeholder = "TREE",
-                 .help = "The working tree to prove, or a revision."},
+                 .help = "The working tree to prove, or a revision.",
+                 .given = &given_.here},
                 {.names = "--config",
                  .value = TextValue{&config_},
                  .placeholder = "FILE",
                  .help = "The configuration, instead of assay.toml in TREE or above.",
+                 .given = &given_.config,
                  .show_default = false},
                 {.names = "--depth",
                  .value = IntegerListValue{&depths_, 0, INT32_MAX},
                  .placeholder = "N,...",
                  .help = "Depths to record, instead of those of the configuration.",
-                 .given = &depths_given_,
+                 .given = &given_.depths,
                  .show_default = false},
                 {.names = "-m,--model",
                  .value = TextValue{&model_},
                  .placeholder = "FILE",
                  .help = "The model file, instead of that of the configuration.",
+                 .given = &given_.model,
                  .show_default = false},
                 {.names = "--rebuild",
                  .value = SwitchValue{&rebuild_},
-                 .help = "Builds and records again what the cache has."},
+                 .help = "Builds and records again what the cache has.",
+                 .given = &given_.rebuild},
                 {.names = "--cache",
                  .value = TextValue{&cache_},
                  .placeholder = "DIR",
                  .help =
                      "Where worktrees, builds, logs and evidence lie, instead of assay/prove in "
                      "the user's cache folder.",
+                 .given = &given_.cache,
                  .show_default = false},
                 {.names = "--cache-limit",
                  .value = IntegerValue{&cache_limit_gib_, 0, 1'000'000},
                  .placeholder = "GIB",
                  .help = "What is kept in the cache at most; what was used longest ago goes first, "
-                         "and what this run uses stays."},
+                         "and what this run uses stays.",
+                 .given = &given_.cache_limit},
                 {.names = "--max-differences",
                  .value = IntegerValue{&max_differences_, 1, 1'000'000},
                  .placeholder = "N",
-                 .help = "Shows the first N differences of a trace; all are counted."},
+                 .help = "Shows the first N differences of a trace; all are counted.",
+                 .given = &given_.max_differences},
                 {.names = "--json",
                  .value = SwitchValue{&json_},
-                 .help = "Prints the report as one JSON object."},
+                 .help = "Prints the report as one JSON object.",
+                 .given = &given_.json},
                 {.names = "--matrix",
                  .value = TextValue{&matrix_},
                  .placeholder = "FILE",
-                 .help = "Lists the jobs of FILE, or, with --job, runs one.",
+                 .help = "Lists the jobs of FILE; with --job, runs one; with --merge, holds the "
+                         "folders against it.",
                  .show_default = false},
                 {.names = "--job",
                  .value = TextValue{&job_},
@@ -133,7 +155,8 @@ CommandSpec ProveCommand::Describe() {
                  .value = TextValue{&out_},
                  .placeholder = "DIR",
                  .help = "With --job: the folder to leave, instead of one named like the job. It "
-                         "must not be there.",
+                         "must not be there, or be empty.",
+                 .given = &given_.out,
                  .show_default = false},
                 {.names = "--merge",
                  .value = SwitchValue{&merge_},
@@ -162,52 +185,119 @@ CommandSpec ProveCommand::Describe() {
   return spec;
 }
 
-Status ProveCommand::CheckMatrixArguments() const {
-  const auto fail = [](const char* about, std::string message) {
-    return Fail(ErrorCode::kInvalidArgument, about, std::move(message));
+ProveCommand::Form ProveCommand::form() const {
+  if (init_) return kInit;
+  if (merge_) return kMerge;
+  if (!job_.empty()) return kJob;
+  return matrix_.empty() ? kProof : kList;
+}
+
+Status ProveCommand::CheckFlags() const {
+  const struct {
+    std::string_view name;
+    bool given;
+    unsigned forms;  // In which the flag means something.
+    std::string_view instead = {};
+  } flags[] = {
+      {"--here", given_.here, kProof | kList | kJob},
+      {"--config", given_.config, kProof | kList | kJob | kInit},
+      {"--depth", given_.depths, kProof, "the depths stand in the matrix"},
+      {"--model", given_.model, kProof,
+       "the models stand in the matrix, or as \"model\" of [record] in the configuration"},
+      {"--rebuild", given_.rebuild, kProof | kJob},
+      {"--cache", given_.cache, kProof | kJob},
+      {"--cache-limit", given_.cache_limit, kProof | kJob},
+      {"--max-differences", given_.max_differences, kProof | kMerge},
+      {"--json", given_.json, kProof | kList | kJob | kMerge},
+      {"--out", given_.out, kJob},
+      {"--matrix", !matrix_.empty(), kList | kJob | kMerge},
+      {"--job", !job_.empty(), kJob},
+      {"--merge", merge_, kMerge},
+      {"--markdown", reports_.markdown(), kProof | kMerge, "--merge writes the reports of jobs"},
+      {"--junit", reports_.junit(), kProof | kMerge, "--merge writes the reports of jobs"},
+      {"--html", reports_.html(), kProof | kMerge, "--merge writes the reports of jobs"},
   };
-  if (!job_.empty() && matrix_.empty()) return fail("--job", "--job needs --matrix.");
-  if (!out_.empty() && job_.empty()) return fail("--out", "-o needs --job.");
-  if (merge_ && !job_.empty()) return fail("--merge", "--merge and --job exclude each other.");
-  if (!merge_ && !more_.empty()) {
-    return fail("DIR", fmt::format("The argument \"{}\" is one too many.", more_.front()));
-  }
-  if (merge_ && base_.empty()) {
-    return fail("DIR", "--merge needs the folders of the jobs.");
-  }
-  if (!merge_ && !matrix_.empty() && job_.empty() && !base_.empty()) {
-    return fail("BASE", fmt::format("--matrix alone lists jobs and takes no BASE (\"{}\"); name "
-                                    "the job to run with --job.",
-                                    base_));
-  }
-  if (!merge_ && !matrix_.empty() && reports_.any()) {
-    return fail("--matrix",
-                "A job of a matrix compares nothing; give --markdown, --junit and --html to "
-                "--merge.");
-  }
-  if (!matrix_.empty() && (depths_given_ || !model_.empty())) {
-    return fail("--matrix", "The matrix names depths and models; leave out --depth and -m.");
+  const auto phrase = [](Form form) -> std::string_view {
+    switch (form) {
+      case kProof:
+        return "a proof without --job";
+      case kList:
+        return "--matrix alone, which lists the jobs";
+      case kJob:
+        return "--job";
+      case kMerge:
+        return "--merge";
+      case kInit:
+        return "--init";
+    }
+    return {};
+  };
+  for (const auto& flag : flags) {
+    if (!flag.given || (flag.forms & form()) != 0) continue;
+    const bool matrix = form() == kList || form() == kJob;
+    return Fail(ErrorCode::kInvalidArgument, std::string(flag.name),
+                fmt::format("{} has no meaning with {}{}; leave it out.", flag.name, phrase(form()),
+                            matrix && !flag.instead.empty() ? fmt::format(": {}", flag.instead)
+                                                            : std::string()));
   }
   return {};
 }
 
-Status ProveCommand::CheckArguments() {
-  ASSAY_TRY(CheckMatrixArguments());
-  const bool lists = !matrix_.empty() && job_.empty() && !merge_;
-  if (init_ && (!base_.empty() || merge_ || !matrix_.empty() || reports_.any())) {
-    return Fail(ErrorCode::kInvalidArgument, "--init",
-                "--init takes no BASE, --matrix, --merge and reports.");
+Status ProveCommand::CheckBase() const {
+  const auto fail = [](const char* about, std::string message) {
+    return Fail(ErrorCode::kInvalidArgument, about, std::move(message));
+  };
+  if (form() != kMerge && !more_.empty()) {
+    return fail("DIR", fmt::format("The argument \"{}\" is one too many.", more_.front()));
   }
-  if (base_.empty() && !init_ && !lists) {
-    return Fail(ErrorCode::kInvalidArgument, "BASE",
-                "BASE is missing: name the revision to compare with.");
+  switch (form()) {
+    case kInit:
+      if (base_.empty()) return {};
+      return fail("BASE", fmt::format("--init takes no BASE (\"{}\").", base_));
+    case kList:
+      if (base_.empty()) return {};
+      return fail("BASE", fmt::format("--matrix alone lists jobs and takes no BASE (\"{}\"); name "
+                                      "the job to run with --job.",
+                                      base_));
+    case kMerge:
+      if (!base_.empty()) return {};
+      return fail("DIR", "--merge needs the folders of the jobs.");
+    case kProof:
+    case kJob:
+      break;
   }
-  std::vector<std::string> folders;
+  if (!base_.empty()) return {};
+  return fail("BASE", "BASE is missing: name the revision to compare with.");
+}
+
+std::vector<std::string> ProveCommand::Inputs() const {
   if (merge_) {
-    folders = more_;
-    folders.push_back(base_);
+    std::vector<std::string> inputs = more_;
+    inputs.insert(inputs.end(), {base_, matrix_});
+    return inputs;
   }
-  ASSAY_TRY(reports_.Check(json_, folders));
+  std::vector<std::string> inputs = {model_, cache_.empty() ? prove::DefaultCache() : cache_};
+  // What is wrong with the configuration is said when it is needed.
+  if (const Result<std::string> path = FindConfig()) {
+    inputs.push_back(*path);
+    if (const Result<prove::Config> config = prove::ReadConfig(*path)) {
+      inputs.push_back(config->model);
+    }
+  }
+  return inputs;
+}
+
+Status ProveCommand::CheckArguments() {
+  // Each is there for the other alone, so that no other fault says more.
+  if (!job_.empty() && matrix_.empty() && !init_) {
+    return Fail(ErrorCode::kInvalidArgument, "--job", "--job needs --matrix.");
+  }
+  if (merge_ && !job_.empty() && !init_) {
+    return Fail(ErrorCode::kInvalidArgument, "--merge", "--merge and --job exclude each other.");
+  }
+  ASSAY_TRY(CheckFlags());
+  ASSAY_TRY(CheckBase());
+  if (reports_.any()) ASSAY_TRY(reports_.Check(json_, Inputs(), here_));
   std::ranges::sort(depths_);
   const auto twice = std::ranges::adjacent_find(depths_);
   if (twice != depths_.end()) {
@@ -229,27 +319,25 @@ Result<int> ProveCommand::Init(Context& context) const {
   return kExitOk;
 }
 
-Result<prove::Config> ProveCommand::Configure(std::span<const std::string> variables) const {
+Result<std::string> ProveCommand::FindConfig() const {
+  if (!config_.empty()) return config_;
   std::error_code ignored;
   const bool folder = fs::is_directory(here_, ignored);
-  std::string path = config_;
-  if (path.empty()) {
-    const fs::path start = fs::absolute(folder ? here_ : ".", ignored).lexically_normal();
-    for (fs::path at = start;; at = at.parent_path()) {
-      if (fs::exists(at / prove::kConfigName, ignored)) {
-        path = (at / prove::kConfigName).string();
-        break;
-      }
-      if (at == at.parent_path()) {
-        return Fail(ErrorCode::kNotFound, start.string(),
-                    fmt::format("There is no {} in \"{}\" or above it. `assay prove --init` writes "
-                                "one to start from.",
-                                prove::kConfigName, start.string()));
-      }
-    }
+  const fs::path start = fs::absolute(folder ? here_ : ".", ignored).lexically_normal();
+  for (fs::path at = start;; at = at.parent_path()) {
+    if (fs::exists(at / prove::kConfigName, ignored)) return (at / prove::kConfigName).string();
+    if (at != at.parent_path()) continue;
+    return Fail(ErrorCode::kNotFound, start.string(),
+                fmt::format("There is no {} in \"{}\" or above it. `assay prove --init` writes one "
+                            "to start from.",
+                            prove::kConfigName, start.string()));
   }
+}
+
+Result<prove::Config> ProveCommand::Configure(std::span<const std::string> variables) const {
+  ASSAY_ASSIGN_OR_RETURN(const std::string path, FindConfig());
   ASSAY_ASSIGN_OR_RETURN(prove::Config config, prove::ReadConfig(path, variables));
-  if (depths_given_) config.depths = depths_;
+  if (given_.depths) config.depths = depths_;
   if (model_.empty()) return config;
   const auto uses_model = [](const std::string& command) {
     return command.find("{model}") != std::string::npos;
@@ -261,6 +349,7 @@ Result<prove::Config> ProveCommand::Configure(std::span<const std::string> varia
                     "name it in the command, or leave out -m.",
                     config.path));
   }
+  std::error_code ignored;
   config.model = fs::absolute(model_, ignored).lexically_normal().string();
   return config;
 }
@@ -297,6 +386,10 @@ tl::unexpected<Error> ProveCommand::Failed(Context& context, const Error& error)
   return Fail(error);
 }
 
+void ProveCommand::PrintRefusals(Context& context, std::span<const prove::Refusal> refused) {
+  for (const prove::Refusal& refusal : refused) context.PrintError(prove::FormatRefusal(refusal));
+}
+
 Result<int> ProveCommand::Run(Context& context) {
   if (init_) return Init(context);
   ASSAY_TRY(reports_.CheckFiles());
@@ -323,6 +416,7 @@ Result<int> ProveCommand::Run(Context& context) {
         RunMatrix(options, {.quiet = context.quiet(), .json = json_});
     progress.reset();
     if (!report) return Failed(context, report.error());
+    PrintRefusals(context, report->refused);
     if (!reports_.takes_output()) context.Print(report->text);
     if (report->summary) ASSAY_TRY(reports_.Write(context, *report->summary));
     return report->exit_status;
@@ -331,14 +425,7 @@ Result<int> ProveCommand::Run(Context& context) {
   Result<prove::Proof> proof = prove::Prove(config, options);
   progress.reset();
   if (!proof) return Failed(context, proof.error());
-  // The text says it, with the end of the log.
-  const bool text = !json_ && !context.quiet() && !reports_.takes_output();
-  for (const prove::Refusal& refusal : proof->refused) {
-    if (text) break;
-    context.PrintError(
-        fmt::format("{}: {}{}", refusal.by, refusal.reason,
-                    refusal.log.empty() ? "" : fmt::format(" (log: {})", refusal.log)));
-  }
+  PrintRefusals(context, proof->refused);
   if (!reports_.takes_output()) {
     context.Print(json_             ? prove::FormatProofJson(*proof)
                   : context.quiet() ? prove::FormatProofVerdict(*proof)

@@ -33,6 +33,7 @@ Result<MatrixReport> RunMatrixJob(const prove::Matrix& matrix, const std::string
   ASSAY_ASSIGN_OR_RETURN(const prove::Proof proof,
                          prove::RunJob(matrix, job, config, options, out));
   MatrixReport report{proof.exit_status, {}};
+  report.refused = proof.refused;
   if (output.json) {
     report.text = prove::FormatProofJson(proof);
   } else if (!proof.refused.empty()) {
@@ -52,7 +53,7 @@ Result<MatrixReport> MergeMatrixJobs(std::span<const std::string> folders,
                       output.json    ? prove::FormatMatrixProofJson(proof)
                       : output.quiet ? prove::FormatMatrixProofVerdict(proof)
                                      : prove::FormatMatrixProofText(proof),
-                      prove::Summarize(proof)};
+                      prove::Summarize(proof), proof.refused};
 }
 
 }  // namespace assay::cli

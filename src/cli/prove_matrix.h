@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "assay/base.h"
 #include "assay/prove_matrix.h"
@@ -16,6 +17,7 @@ struct MatrixReport {
   int exit_status = 0;
   std::string text;
   std::optional<prove::Summary> summary = {};  // Of a merge.
+  std::vector<prove::Refusal> refused = {};
 };
 struct MatrixOutput {
   bool quiet = false;

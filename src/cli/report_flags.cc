@@ -24,7 +24,8 @@ void ReportFlags::AddTo(CommandSpec* spec) {
   flag("--html", &html_, "Writes one page that shows the two streams side by side, offline.");
 }
 
-Status ReportFlags::Check(bool json, std::span<const std::string> inputs) const {
+Status ReportFlags::Check(bool json, std::span<const std::string> inputs,
+                          const std::string& tree) const {
   const std::array<std::pair<const char*, const std::string*>, 3> all = {
       {{"--markdown", &markdown_}, {"--junit", &junit_}, {"--html", &html_}}};
   for (size_t i = 0; i < all.size(); ++i) {
@@ -37,9 +38,10 @@ Status ReportFlags::Check(bool json, std::span<const std::string> inputs) const 
                               name));
     }
     ASSAY_TRY(CheckOutput(name, *path, inputs));
+    if (!tree.empty()) ASSAY_TRY(CheckOutputOfTree(name, *path, tree));
     for (size_t j = 0; j < i; ++j) {
       const std::string& other = *all.at(j).second;
-      if (other.empty() || !(other == *path || SamePlace(other, *path))) continue;
+      if (other.empty() || !SamePlace(other, *path)) continue;
       return Fail(ErrorCode::kInvalidArgument, name,
                   fmt::format("{} and {} both write to \"{}\"; give each its own file.",
                               all.at(j).first, name, *path));

@@ -18,10 +18,14 @@ class ReportFlags final {
   void AddTo(CommandSpec* spec);
   // A usage error when two of them, or one and `json`, want standard output or one file, or when
   // one would be written over or into `inputs`.
-  Status Check(bool json, std::span<const std::string> inputs) const;
+  // `tree`, where it is not empty: the same for files of the working tree that it lies in.
+  Status Check(bool json, std::span<const std::string> inputs, const std::string& tree = {}) const;
 
+  bool markdown() const { return !markdown_.empty(); }
+  bool junit() const { return !junit_.empty(); }
+  bool html() const { return !html_.empty(); }
   // Any was given.
-  bool any() const { return !markdown_.empty() || !junit_.empty() || !html_.empty(); }
+  bool any() const { return markdown() || junit() || html(); }
   // One of them goes to standard output, in place of the text.
   bool takes_output() const { return markdown_ == "-" || junit_ == "-" || html_ == "-"; }
   // Fails early, before long work, where a file could not be written.

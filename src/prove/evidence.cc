@@ -274,16 +274,7 @@ Status CheckReplaceable(const std::string& folder, bool replace) {
 }  // namespace
 
 Result<EvidenceWriter> EvidenceWriter::Create(const std::string& folder, bool replace) {
-  // Without a trailing slash, so that the folder beside it is beside it.
-  fs::path path = fs::path(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  std::error_code ignored;
-  // A link stays a link: what it points to is replaced.
-  const bool dots = path.filename() == "." || path.filename() == "..";
-  if ((dots || fs::is_symlink(path, ignored)) && fs::exists(path, ignored)) {
-    path = fs::canonical(path, ignored);
-  }
-  const std::string target = path.string();
+  const std::string target = FolderTarget(folder);
   ASSAY_TRY(CheckReplaceable(target, replace));
   ASSAY_ASSIGN_OR_RETURN(std::string work, MakeWorkFolder(target));
   return EvidenceWriter(target, std::move(work), replace);
@@ -311,6 +302,7 @@ std::string EvidenceWriter::FinalTracePath(int64_t depth) const {
 
 Status EvidenceWriter::MoveIntoPlace() {
   // Takes the place of nothing or of an empty folder.
+  TakeOverMode(folder_, work_folder_);
   if (::rename(work_folder_.c_str(), folder_.c_str()) == 0) {
     work_folder_.clear();
     return {};

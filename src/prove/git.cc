@@ -257,11 +257,27 @@ Status Repository::FindLinksOut(TreeState* state) const {
   return {};
 }
 
-Result<bool> Repository::Sees(const std::string& path) const {
+std::string Repository::Inside(const std::string& path) const {
   std::error_code ignored;
   const fs::path inside = fs::weakly_canonical(fs::absolute(path, ignored), ignored)
                               .lexically_relative(fs::weakly_canonical(root_, ignored));
-  if (inside.empty() || *inside.begin() == "..") return false;
+  return inside.empty() || *inside.begin() == ".." ? std::string() : inside.string();
+}
+
+Result<bool> Repository::Keeps(const std::string& path) const {
+  const fs::path inside = Inside(path);
+  if (inside.empty()) return false;
+  if (*inside.begin() == ".git") return true;
+  ASSAY_ASSIGN_OR_RETURN(
+      const ProcessResult asked,
+      Git(root_, {"--literal-pathspecs", "ls-files", "--error-unmatch", "--", inside.string()}, {},
+          stop_));
+  return asked.exit_status == 0;
+}
+
+Result<bool> Repository::Sees(const std::string& path) const {
+  const fs::path inside = Inside(path);
+  if (inside.empty()) return false;
   if (inside == ".") return true;
   if (*inside.begin() == ".git") return false;
   // As a folder, which a pattern may ask for, even while there is none.

@@ -40,6 +40,8 @@ class Repository final {
   Status FindLinksOut(TreeState* state) const;
   // True for a path inside the working tree that git lists as a file of it, or would.
   Result<bool> Sees(const std::string& path) const;
+  // True for a file that git keeps: one of its index, or one of git's own in the working tree.
+  Result<bool> Keeps(const std::string& path) const;
   // The folders of all worktrees in the repository's list; empty when git does not tell.
   std::vector<std::string> Worktrees() const;
   // Makes a worktree of `state` at `folder`: its commit checked out, and the files that differ
@@ -49,6 +51,8 @@ class Repository final {
   void RemoveWorktree(const std::string& folder) const;
 
  private:
+  // `path` from the root on, links followed; empty when it lies outside.
+  std::string Inside(const std::string& path) const;
   Repository(std::string root, std::function<bool()> stop)
       : root_(std::move(root)), stop_(std::move(stop)) {}
   Result<std::string> Run(std::vector<std::string> words) const;

@@ -5,10 +5,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "prove/evidence.h"
@@ -22,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kFormat = 2;
 constexpr std::string_view kJobName = "job.json";
 constexpr std::string_view kManifest = "manifest.json";
 // Far above what 100,000 ids take.
@@ -61,6 +65,30 @@ ordered_json SideJson(const ProofSide& side, const std::string& manifest_digest)
           {"manifest", manifest_digest}};
 }
 
+// The commit and the count of changed files are for people; the state is what folders are held
+// together by. It is the commit, and for a changed tree "+" and a digest.
+Status CheckState(const ProofSide& side, const std::string& path) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  const bool id = side.commit.size() >= 40 &&
+                  side.commit.find_first_not_of(kHex) == std::string::npos &&
+                  side.identity.starts_with(side.commit);
+  const std::string_view rest =
+      id ? std::string_view(side.identity).substr(side.commit.size()) : std::string_view();
+  if (!id || (!rest.empty() && rest.front() != '+')) {
+    return Fail(
+        ErrorCode::kFormat, path,
+        fmt::format("\"{}\" contradicts itself: the commit {} of {} is not that of its state "
+                    "({}).",
+                    path, side.commit, side.role, side.identity));
+  }
+  if (rest.empty() == (side.changed == 0)) return {};
+  return Fail(ErrorCode::kFormat, path,
+              fmt::format("\"{}\" contradicts itself: it counts {} of {}, and its state ({}) is of "
+                          "{}.",
+                          path, Counted(side.changed, "changed file"), side.role, side.identity,
+                          rest.empty() ? "none" : "some"));
+}
+
 Status ReadSide(const ordered_json& json, const std::string& path, const std::string& folder,
                 ProofSide* side) {
   JsonMembers members(json, path);
@@ -73,6 +101,7 @@ Status ReadSide(const ordered_json& json, const std::string& path, const std::st
   side->changed = static_cast<uint64_t>(fields.Count("changed_files"));
   const std::string digest = fields.Text("manifest");
   ASSAY_TRY(fields.status());
+  ASSAY_TRY(CheckState(*side, path));
   side->evidence = Join(folder, side->role);
   // The manifest before what it lists: a folder that lacks it says so in its own words.
   ASSAY_TRY(EvidenceFolder::Open(side->evidence));
@@ -99,6 +128,49 @@ std::vector<std::string> ReadTexts(const ordered_json* list, const char* name,
   return texts;
 }
 
+void ReadJob(JsonMembers* members, MatrixJob* job) {
+  job->id = members->Text("job");
+  job->model = members->Text("model");
+  job->backend = members->Text("backend");
+  job->depth = members->Count("depth");
+  job->model_file = members->Text("model_file");
+  const ordered_json* variables = members->Object("variables");
+  if (variables == nullptr) return;
+  for (const auto& [name, value] : variables->items()) {
+    if (value.is_string()) {
+      job->variables[name] = value.get<std::string>();
+    } else {
+      members->Refuse("\"variables\" holds a value that is no text");
+    }
+  }
+}
+
+// What the job is must be what its id says, and its evidence must be of it.
+Status CheckJob(const JobFacts& facts, const std::string& path) {
+  const auto contradicts = [&path](const std::string& what) {
+    return Fail(ErrorCode::kFormat, path,
+                fmt::format("\"{}\" contradicts itself: {}.", path, what));
+  };
+  const MatrixJob& job = facts.job;
+  if (std::ranges::count(facts.matrix, job.id) != 1) {
+    return contradicts(
+        fmt::format("it is of job \"{}\", which its own matrix does not hold", job.id));
+  }
+  if (const std::string id = IdOf(job); id != job.id) {
+    return contradicts(fmt::format(
+        "it is of job \"{}\", but its model, backend and depth make \"{}\"", job.id, id));
+  }
+  for (const ProofSide* side : {&facts.proof.base, &facts.proof.here}) {
+    ASSAY_ASSIGN_OR_RETURN(const EvidenceFolder folder, EvidenceFolder::Open(side->evidence));
+    const std::vector<int64_t>& depths = folder.manifest().depths;
+    if (depths == std::vector{job.depth}) continue;
+    return contradicts(fmt::format("\"{}\" holds {} {}, and the job is of depth {}", side->evidence,
+                                   NounFor(depths.size(), "depth"), fmt::join(depths, ", "),
+                                   job.depth));
+  }
+  return {};
+}
+
 void ReadRules(JsonMembers* members, Proof* proof) {
   const std::vector<std::string> required = ReadTexts(members->List("require"), "require", members);
   proof->require_kernels = std::ranges::count(required, "kernels") > 0;
@@ -118,8 +190,18 @@ void ReadRules(JsonMembers* members, Proof* proof) {
 
 Status CheckJobFolder(const std::string& folder) {
   std::error_code failure;
-  if (!fs::exists(folder, failure)) return {};
-  if (fs::is_directory(folder, failure) && fs::is_empty(folder, failure)) return {};
+  const fs::path path = FolderTarget(folder);
+  if (!fs::exists(fs::symlink_status(path, failure))) {
+    // Those that are missing are made; said early, since a job takes long.
+    fs::path above = fs::absolute(path, failure).parent_path();
+    while (!fs::exists(above, failure) && above.has_relative_path()) above = above.parent_path();
+    if (fs::is_directory(above, failure) && ::access(above.c_str(), W_OK | X_OK) == 0) return {};
+    return Fail(ErrorCode::kIo, folder,
+                fmt::format("The folder \"{}\" cannot be made: \"{}\" is no folder that this user "
+                            "may write to.",
+                            folder, above.string()));
+  }
+  if (fs::is_directory(path, failure) && fs::is_empty(path, failure)) return {};
   return Fail(ErrorCode::kInvalidArgument, folder,
               fmt::format("\"{}\" is there already and was left as it is; a job needs a folder of "
                           "its own: remove it, or name another one.",
@@ -129,17 +211,21 @@ Status CheckJobFolder(const std::string& folder) {
 Status WriteJobFolder(const std::string& folder, const JobFacts& facts) {
   ASSAY_TRY(CheckJobFolder(folder));
   std::error_code failure;
-  fs::path path = fs::path(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
+  const fs::path path = FolderTarget(folder);
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), failure);
   ASSAY_ASSIGN_OR_RETURN(std::string made, MakeWorkFolder(path.string()));
   const WorkFolder work(std::move(made));
   ordered_json json;
   json["format"] = kFormat;
   json["tool_version"] = facts.tool_version;
-  json["job"] = facts.id;
-  json["model"] = facts.model;
   json["plan"] = facts.plan_digest;
+  json["job"] = facts.job.id;
+  json["model"] = facts.job.model;
+  json["backend"] = facts.job.backend;
+  json["depth"] = facts.job.depth;
+  json["model_file"] = facts.job.model_file;
+  json["variables"] = ordered_json::object();
+  for (const auto& [name, value] : facts.job.variables) json["variables"][name] = value;
   json["require"] = RequiredParts(facts.proof);
   json["allow"] = ordered_json::array();
   for (const ChangeKind kind : facts.proof.allow) json["allow"].push_back(ChangeKindName(kind));
@@ -160,6 +246,7 @@ Status WriteJobFolder(const std::string& folder, const JobFacts& facts) {
   json["complete"] = true;
   ASSAY_TRY(WriteFile(Join(work.path(), kJobName),
                       json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"));
+  TakeOverMode(path.string(), work.path());
   if (::rename(work.path().c_str(), path.c_str()) == 0) return {};
   const int error_number = errno;
   ASSAY_TRY(CheckJobFolder(folder));
@@ -191,23 +278,17 @@ Result<JobFacts> OpenJobFolder(const std::string& folder) {
   }
   JobFacts facts;
   facts.tool_version = members.Text("tool_version");
-  facts.id = members.Text("job");
-  facts.model = members.Text("model");
+  ReadJob(&members, &facts.job);
   facts.plan_digest = members.Text("plan");
   facts.matrix = ReadTexts(members.List("matrix"), "matrix", &members);
   ReadRules(&members, &facts.proof);
   members.CheckComplete();
   ASSAY_TRY(members.status());
-  if (std::ranges::count(facts.matrix, facts.id) != 1) {
-    return Fail(
-        ErrorCode::kFormat, path,
-        fmt::format("\"{}\" says that it is job \"{}\", which its own matrix does not hold.", path,
-                    facts.id));
-  }
   facts.proof.base.role = "base";
   facts.proof.here.role = "here";
   ASSAY_TRY(ReadSide(json, path, folder, &facts.proof.base));
   ASSAY_TRY(ReadSide(json, path, folder, &facts.proof.here));
+  ASSAY_TRY(CheckJob(facts, path));
   return facts;
 }
 

@@ -84,18 +84,16 @@ MatrixJob JobOf(const Row* model, const Row* backend, int64_t depth) {
   MatrixJob job;
   job.depth = depth;
   if (model != nullptr) {
-    job.id = model->name + '.';
     job.model = model->name;
     job.model_file = model->file;
     job.variables = model->variables;
   }
   if (backend != nullptr) {
-    job.id += backend->name + '.';
     job.backend = backend->name;
     job.variables.insert(backend->variables.begin(), backend->variables.end());
     job.variables[std::string(kBackend)] = backend->name;
   }
-  job.id += fmt::format("depth-{}", depth);
+  job.id = IdOf(job);
   return job;
 }
 
@@ -213,6 +211,14 @@ std::string FilledCommands(const Config& config, const MatrixJob& job) {
 }
 
 }  // namespace
+
+std::string IdOf(const MatrixJob& job) {
+  std::string id;
+  for (const std::string& word : {job.model, job.backend}) {
+    if (!word.empty()) id += word + '.';
+  }
+  return id + fmt::format("depth-{}", job.depth);
+}
 
 Result<Matrix> ReadMatrix(const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));

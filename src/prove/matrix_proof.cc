@@ -114,7 +114,7 @@ class Merger final {
     std::map<std::string, size_t> place;
     for (size_t i = 0; i < ids.size(); ++i) place[ids[i]] = i;
     std::ranges::stable_sort(jobs_, {},
-                             [&place](const OpenedJob& job) { return place[job.facts.id]; });
+                             [&place](const OpenedJob& job) { return place[job.facts.job.id]; });
     return std::move(jobs_);
   }
 
@@ -134,7 +134,7 @@ class Merger final {
     }
     for (const OpenedJob& job : jobs_) {
       if (shared.of(job) == shared.of(*usual)) continue;
-      Refuse(job.facts.id,
+      Refuse(job.facts.job.id,
              fmt::format("\"{}\" was recorded with another {} ({}) than \"{}\" ({}).", job.folder,
                          shared.name, shared.of(job), usual->folder, shared.of(*usual)));
     }
@@ -143,10 +143,10 @@ class Merger final {
   void CheckTwice() {
     std::map<std::string, const OpenedJob*> first;
     for (const OpenedJob& job : jobs_) {
-      const auto [other, fresh] = first.emplace(job.facts.id, &job);
+      const auto [other, fresh] = first.emplace(job.facts.job.id, &job);
       if (fresh) continue;
       const bool same = SameEvidence(*other->second, job);
-      Refuse(job.facts.id,
+      Refuse(job.facts.job.id,
              same ? fmt::format("The job is in \"{}\" and again in \"{}\"; give one of them.",
                                 other->second->folder, job.folder)
                   : fmt::format("The job is in \"{}\" and in \"{}\", and the two contradict each "
@@ -167,12 +167,58 @@ class Merger final {
            manifest(a.facts.proof.here) == manifest(b.facts.proof.here);
   }
 
+  // The ids of all jobs, and of those that are there what their words stand for.
   void CheckMatrixOf(const Matrix& matrix) {
     const std::vector<std::string> ids = IdsOf(matrix);
-    if (ids == jobs_.front().facts.matrix) return;
-    Refuse(matrix.path, fmt::format("The folders were recorded with another matrix: {} jobs, and "
-                                    "\"{}\" has {} jobs.",
-                                    jobs_.front().facts.matrix.size(), matrix.path, ids.size()));
+    const std::vector<std::string>& recorded = jobs_.front().facts.matrix;
+    if (ids != recorded) {
+      std::string differ;
+      const auto only = [&differ](std::string_view where, const std::vector<std::string>& in,
+                                  const std::vector<std::string>& other) {
+        std::vector<std::string> alone;
+        for (const std::string& id : in) {
+          if (std::ranges::count(other, id) == 0) alone.push_back(id);
+        }
+        if (alone.empty()) return;
+        differ += fmt::format("{} only in the {} {}", differ.empty() ? ":" : ";", where,
+                              fmt::join(alone, ", "));
+      };
+      only("folders", recorded, ids);
+      only("file", ids, recorded);
+      Refuse(matrix.path, fmt::format("The jobs of the folders and of \"{}\" are not the same{}.",
+                                      matrix.path, differ));
+      return;
+    }
+    for (const OpenedJob& job : jobs_) {
+      const auto row = std::ranges::find(matrix.jobs, job.facts.job.id, &MatrixJob::id);
+      if (row != matrix.jobs.end()) CheckRow(job, *row, matrix.path);
+    }
+  }
+
+  // The values behind one id, those of a name that stands on one side alone included.
+  void CheckRow(const OpenedJob& job, const MatrixJob& row, const std::string& path) {
+    const auto values_of = [](const MatrixJob& of) {
+      std::map<std::string, std::string> values = of.variables;
+      if (!of.model_file.empty()) values["file"] = of.model_file;
+      return values;
+    };
+    const std::map<std::string, std::string> recorded = values_of(job.facts.job);
+    const std::map<std::string, std::string> said = values_of(row);
+    std::map<std::string, std::string> names = recorded;
+    names.insert(said.begin(), said.end());
+    for (const auto& [name, ignored] : names) {
+      const auto was = recorded.find(name);
+      const auto is = said.find(name);
+      const bool both = was != recorded.end() && is != said.end();
+      if (both && was->second == is->second) continue;
+      Refuse(job.facts.job.id,
+             fmt::format("\"{}\" was recorded {}, but \"{}\" {}.", job.folder,
+                         was == recorded.end() ? fmt::format("without {}", name)
+                                               : fmt::format("with {} = \"{}\"", name, was->second),
+                         path,
+                         is == said.end() ? std::string("does not say it")
+                                          : fmt::format("says {} = \"{}\"", name, is->second)));
+    }
   }
 
   // The contents of a model, and the program that recorded, must not depend on the machine.
@@ -186,13 +232,13 @@ class Merger final {
         const auto folder = EvidenceFolder::Open(side->evidence);
         if (!folder) continue;
         const EvidenceFacts& facts = folder->manifest().facts;
-        const auto entry = seen.emplace(std::pair(side->role, job.facts.model),
+        const auto entry = seen.emplace(std::pair(side->role, job.facts.job.model),
                                         Seen{facts.model_digest, facts.tool_version, job.folder});
         if (entry.second) continue;
         const Seen& first = entry.first->second;
         const auto refuse = [&](std::string_view what, const std::string& here,
                                 const std::string& there) {
-          Refuse(job.facts.id,
+          Refuse(job.facts.job.id,
                  fmt::format("{} of \"{}\" was recorded with another {} ({}) than that of \"{}\" "
                              "({}).",
                              side->role, job.folder, what, here, first.folder, there));
@@ -209,8 +255,8 @@ class Merger final {
 
   void CheckMissing(const std::vector<std::string>& ids) {
     for (const std::string& id : ids) {
-      const bool there =
-          std::ranges::any_of(jobs_, [&id](const OpenedJob& job) { return job.facts.id == id; });
+      const bool there = std::ranges::any_of(
+          jobs_, [&id](const OpenedJob& job) { return job.facts.job.id == id; });
       if (!there) Refuse(id, "None of the folders is of this job.");
     }
   }
@@ -228,9 +274,13 @@ Result<Proof> RunJob(const Matrix& matrix, const MatrixJob& job, const Config& c
   ASSAY_ASSIGN_OR_RETURN(Proof proof,
                          RecordSides(ConfigOfJob(matrix, job, config), options, folder, &holds));
   if (!proof.refused.empty()) return proof;
+  // What is not whole, or lacks what the verdict needs, can be mended here and not where the
+  // folders are joined. What the comparison finds beyond that is left to that place.
+  Proof judged = proof;
+  ASSAY_TRY(JudgeSides(options.max_differences, options.stop, &judged));
+  if (!judged.refused.empty()) return judged;
   ASSAY_TRY(WriteJobFolder(folder, {.tool_version = options.tool_version,
-                                    .id = job.id,
-                                    .model = job.model,
+                                    .job = job,
                                     .matrix = IdsOf(matrix),
                                     .plan_digest = PlanDigest(matrix, config),
                                     .proof = proof}));
@@ -248,15 +298,15 @@ Result<MatrixProof> MergeJobs(std::span<const std::string> folders, const Matrix
   if (!result.refused.empty()) return result;
   bool different = false;
   for (OpenedJob& job : jobs) {
-    if (options.on_step) options.on_step(fmt::format("comparing {}", job.facts.id));
+    if (options.on_step) options.on_step(fmt::format("comparing {}", job.facts.job.id));
     Proof& proof = job.facts.proof;
     ASSAY_TRY(JudgeSides(options.max_differences, options.stop, &proof));
     for (const Refusal& refusal : proof.refused) {
       result.refused.push_back(
-          {.by = fmt::format("{} {}", job.facts.id, refusal.by), .reason = refusal.reason});
+          {.by = fmt::format("{} {}", job.facts.job.id, refusal.by), .reason = refusal.reason});
     }
     different |= proof.exit_status == 3;
-    result.jobs.push_back({job.facts.id, job.folder, std::move(proof)});
+    result.jobs.push_back({job.facts.job.id, job.folder, std::move(proof)});
   }
   result.exit_status = !result.refused.empty() ? 2 : different ? 3 : 0;
   return result;

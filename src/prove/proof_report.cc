@@ -129,7 +129,7 @@ std::string DepthText(const DepthComparison& depth, const Change& change) {
 }
 
 std::string ChangedLine(const Proof& proof) {
-  if (!proof.refused.empty()) return {};
+  if (!proof.refused.empty() || !proof.evidence) return {};
   const bool ids = proof.require_ids && proof.evidence->differing_ids() > 0;
   if (proof.kinds.empty()) {
     return ids ? "changed: only the ids\n" : "changed: nothing\n";
@@ -151,7 +151,17 @@ std::vector<std::string> RequiredParts(const Proof& proof) {
   return parts;
 }
 
+std::string FormatRefusal(const Refusal& refusal) {
+  std::string text = fmt::format("Refused by {}: {}", refusal.by, refusal.reason);
+  if (!text.ends_with('.') && !text.ends_with('?')) text += '.';
+  if (!refusal.log.empty()) text += fmt::format(" The log is \"{}\".", refusal.log);
+  return text;
+}
+
 std::string FormatProofVerdict(const Proof& proof) {
+  if (!proof.evidence && proof.refused.empty()) {
+    return fmt::format("prove: rc {} (recorded, not compared)\n", proof.exit_status);
+  }
   std::vector<std::string_view> by;
   for (const Refusal& refusal : proof.refused) by.push_back(refusal.by);
   if (!proof.evidence || proof.evidence->depths.empty()) {

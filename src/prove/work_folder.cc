@@ -12,6 +12,24 @@ namespace assay::prove {
 
 namespace fs = std::filesystem;
 
+std::string FolderTarget(const std::string& folder) {
+  fs::path path = fs::path(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::error_code ignored;
+  const bool dots = path.filename() == "." || path.filename() == "..";
+  if ((dots || fs::is_symlink(path, ignored)) && fs::exists(path, ignored)) {
+    path = fs::canonical(path, ignored);
+  }
+  return path.string();
+}
+
+void TakeOverMode(const std::string& folder, const std::string& work) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return;
+  // Of a mode that cannot be set the contents are as readable as any new folder's.
+  [[maybe_unused]] const int ignored = ::chmod(work.c_str(), info.st_mode & 07777);
+}
+
 Result<std::string> MakeWorkFolder(const std::string& folder) {
   constexpr int kTries = 1000;
   int error_number = 0;

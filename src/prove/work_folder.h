@@ -8,8 +8,16 @@
 
 namespace assay::prove {
 
+// `folder` as its writer means it: without a slash at its end, and where links lead, so that a link
+// stays one.
+std::string FolderTarget(const std::string& folder);
+
 // Makes `<folder>.partial-<pid>-<n>`, empty. kIo, also when the folder around it does not exist.
 Result<std::string> MakeWorkFolder(const std::string& folder);
+
+// Gives `work` the mode of the empty folder `folder` that it is to take the place of, if there is
+// one: whoever made that one private meant its contents.
+void TakeOverMode(const std::string& folder, const std::string& work);
 
 }  // namespace assay::prove
 

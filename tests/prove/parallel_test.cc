@@ -10,12 +10,12 @@ namespace {
 TEST(ProveParallel, P1_JobsThatRunAtOnceMakeTheMatrix) {
   const MatrixRepository repository;
   repository.Write("a-6", MatrixRepository::Plan(5));
-  const std::string assay = std::string(ASSAY_PROGRAM) + " prove --cache " + repository.Cache() +
-                            " --matrix " + repository.Matrix();
+  const std::string assay = std::string(ASSAY_PROGRAM) + " prove --matrix " + repository.Matrix();
   const std::string jobs = repository.In("jobs");
   const auto recorded = prove::RunProcess(
       {"sh", "-c",
-       assay + " -q | " + ASSAY_PARALLEL + " -j 4 " + assay + " --job {} -o " + jobs + "/{} HEAD"},
+       assay + " -q | " + ASSAY_PARALLEL + " -j 4 " + assay + " --cache " + repository.Cache() +
+           " --job {} -o " + jobs + "/{} HEAD"},
       {.folder = repository.Folder(), .environment = {{"HOME", repository.In("home")}}});
   ASSERT_TRUE(recorded);
   ASSERT_EQ(recorded->exit_status, 0) << recorded->err << recorded->out;

@@ -203,8 +203,53 @@ TEST_F(ProveProgramTest, P1_AFailedBuildNamesItsLogAndIsStatusTwo) {
   EXPECT_THAT(failed.out, HasSubstr("  out of cheese\n"));
   EXPECT_THAT(failed.out, EndsWith("prove: rc 2 (refused by base)\n"));
   EXPECT_THAT(failed.out, HasSubstr("logs/build-1.log"));
-  EXPECT_EQ(failed.err, "");  // It is said once.
-  EXPECT_THAT(Prove({"-q", "HEAD"}).err, HasSubstr("logs/build-1.log"));
+  // One sentence for whoever does not read the text, and the same whatever is printed.
+  EXPECT_THAT(failed.err,
+              testing::StartsWith("assay prove: error: Refused by base: building failed "
+                                  "with status 9: echo out of cheese; exit 9. The log "
+                                  "is \""));
+  EXPECT_THAT(failed.err, EndsWith("logs/build-1.log\".\n"));
+  EXPECT_EQ(std::ranges::count(failed.err, '\n'), 1);
+  EXPECT_EQ(Prove({"-q", "HEAD"}).err, failed.err);
+  EXPECT_EQ(Prove({"--json", "HEAD"}).err, failed.err);
+}
+
+TEST_F(ProveProgramTest, P1_AReportIsWrittenOverNothingThatIsProved) {
+  const auto file = [this](const std::string& name) { return Repo() + "/" + name; };
+  Write("model", "bytes");
+  Write("model.toml", ReadFile(file("assay.toml")).value() + "");
+  fs::create_symlink(file("plan"), dir_ / "link");
+  const struct {
+    const char* flag;
+    std::string path;
+    const char* message;
+  } cases[] = {
+      {"--html", file("assay.toml"), "which is read"},
+      {"--markdown", file("plan"), "a file of the tree"},
+      {"--junit", file("./.git/../kernel"), "a file of the tree"},
+      {"--html", (dir_ / "link").string(), "a file of the tree"},
+      {"--html", file(".git/index"), "a file of the tree"},
+      {"--html", (dir_ / "cache" / "x").string(), "which is read"},
+  };
+  fs::create_directory(dir_ / "cache");
+  for (const auto& each : cases) {
+    const std::string before = fs::exists(each.path) ? ReadFile(each.path).value() : "";
+    const ProgramResult result = Prove({each.flag, each.path, "HEAD"});
+    EXPECT_EQ(result.status, 64) << each.path << result.err;
+    EXPECT_THAT(result.err, HasSubstr(each.message)) << each.path;
+    EXPECT_EQ(fs::exists(each.path) ? ReadFile(each.path).value() : "", before);
+  }
+  const ProgramResult config =
+      Prove({"--config", file("model.toml"), "--html", file("model.toml"), "HEAD"});
+  EXPECT_EQ(config.status, 64);
+  EXPECT_THAT(config.err, HasSubstr("which is read"));
+  // A report may lie in the tree, where it is no file of it yet.
+  EXPECT_EQ(Prove({"-q", "--html", file("new.html"), "HEAD"}).status, 0);
+  // Joining folders needs no tree, and does not write into one that is there.
+  const ProgramResult merge = RunAssay({"prove", "--merge", (dir_ / "jobs").string(), "--matrix",
+                                        file("model.toml"), "--html", file("model.toml")});
+  EXPECT_EQ(merge.status, 64);
+  EXPECT_THAT(merge.err, HasSubstr("which is read"));
 }
 
 // What the program itself ignores ends a command of the build as it would in a shell.
