@@ -13,6 +13,10 @@ namespace assay::gpu::vulkan {
 namespace {
 
 constexpr uint64_t kWordBytes = 4;
+constexpr StageAccess kShaderWrites = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                       VK_ACCESS_SHADER_WRITE_BIT};
+constexpr StageAccess kShaderAccess = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                       VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
 constexpr std::string_view kRecording = "A command buffer cannot be recorded";
 
 }  // namespace
@@ -26,23 +30,9 @@ Result<std::unique_ptr<CommandSlot>> SpareSlots::Take() {
     slot->descriptors.Reset();
     return slot;
   }
-  const std::string& name = device_->physical().name;
   auto slot = std::make_unique<CommandSlot>(device_);
-  VkCommandPoolCreateInfo pool = {};
-  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-  pool.queueFamilyIndex = device_->physical().queue_family;
-  ASSAY_ASSIGN_OR_RETURN(slot->pool,
-                         Make<VkCommandPool>(*device_, device_->api().vkCreateCommandPool, pool,
-                                             "vkCreateCommandPool", name, kRecording));
-  VkCommandBufferAllocateInfo info = {};
-  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-  info.commandPool = slot->pool.get();
-  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  info.commandBufferCount = 1;
-  ASSAY_TRY(device_->Try("vkAllocateCommandBuffers", name, kRecording, [&] {
-    return device_->api().vkAllocateCommandBuffers(device_->handle(), &info, &slot->commands);
-  }));
+  ASSAY_ASSIGN_OR_RETURN(slot->commands,
+                         Commands::Create(*device_, device_->physical().name, kRecording));
   return slot;
 }
 
@@ -63,32 +53,16 @@ Status CheckGrid(const LogicalDevice& device, const BackendDispatch& dispatch) {
 Result<std::unique_ptr<VulkanCommandBuffer>> VulkanCommandBuffer::Begin(const LogicalDevice* device,
                                                                         SpareSlots* spare) {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<CommandSlot> slot, spare->Take());
-  VkCommandBufferBeginInfo info = {};
-  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  ASSAY_TRY(device->Try("vkBeginCommandBuffer", device->physical().name, kRecording,
-                        [&] { return device->api().vkBeginCommandBuffer(slot->commands, &info); }));
-  std::unique_ptr<VulkanCommandBuffer> buffer(
+  ASSAY_TRY(slot->commands.Begin(device->physical().name, kRecording));
+  slot->commands.Barrier({VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT},
+                         kShaderAccess);
+  return std::unique_ptr<VulkanCommandBuffer>(
       new VulkanCommandBuffer(device, spare, std::move(slot)));
-  buffer->MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                        VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-                        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                        VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
-  return buffer;
 }
 
 VulkanCommandBuffer::~VulkanCommandBuffer() {
   if (slot_ != nullptr) spare_->Put(std::move(slot_));
-}
-
-void VulkanCommandBuffer::MemoryBarrier(VkPipelineStageFlags from, VkAccessFlags from_access,
-                                        VkPipelineStageFlags to, VkAccessFlags to_access) {
-  VkMemoryBarrier barrier = {};
-  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = from_access;
-  barrier.dstAccessMask = to_access;
-  device_->api().vkCmdPipelineBarrier(slot_->commands, from, to, 0, 1, &barrier, 0, nullptr, 0,
-                                      nullptr);
 }
 
 Status VulkanCommandBuffer::TranslateBindings(const BackendDispatch& dispatch,
@@ -130,7 +104,7 @@ Status VulkanCommandBuffer::Bind(const VulkanKernel& kernel) {
   const auto count = static_cast<uint32_t>(infos_.size());
   if (count == 0) return {};
   if (device_->uses(OptionalPath::kPushDescriptors)) {
-    api.push_descriptors(slot_->commands, kernel.push_template(), kernel.layout(), 0,
+    api.push_descriptors(slot_->commands.handle(), kernel.push_template(), kernel.layout(), 0,
                          infos_.data());
     return {};
   }
@@ -148,8 +122,8 @@ Status VulkanCommandBuffer::Bind(const VulkanKernel& kernel) {
     writes_[i].pBufferInfo = &infos_[i];
   }
   api.vkUpdateDescriptorSets(device_->handle(), count, writes_.data(), 0, nullptr);
-  api.vkCmdBindDescriptorSets(slot_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout(), 0,
-                              1, &set, 0, nullptr);
+  api.vkCmdBindDescriptorSets(slot_->commands.handle(), VK_PIPELINE_BIND_POINT_COMPUTE,
+                              kernel.layout(), 0, 1, &set, 0, nullptr);
   return {};
 }
 
@@ -161,29 +135,25 @@ Status VulkanCommandBuffer::Dispatch(const BackendDispatch& dispatch) {
   const DeviceApi& api = device_->api();
   if (bound_ != kernel.pipeline()) {
     bound_ = kernel.pipeline();
-    api.vkCmdBindPipeline(slot_->commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
+    api.vkCmdBindPipeline(slot_->commands.handle(), VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
   }
   if (!push_.empty()) {
-    api.vkCmdPushConstants(slot_->commands, kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                           static_cast<uint32_t>(push_.size()), push_.data());
+    api.vkCmdPushConstants(slot_->commands.handle(), kernel.layout(), VK_SHADER_STAGE_COMPUTE_BIT,
+                           0, static_cast<uint32_t>(push_.size()), push_.data());
   }
-  api.vkCmdDispatch(slot_->commands, dispatch.grid.x, dispatch.grid.y, dispatch.grid.z);
+  api.vkCmdDispatch(slot_->commands.handle(), dispatch.grid.x, dispatch.grid.y, dispatch.grid.z);
   return {};
 }
 
 Status VulkanCommandBuffer::Barrier() {
-  MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+  slot_->commands.Barrier(kShaderWrites, kShaderAccess);
   return {};
 }
 
 Status VulkanCommandBuffer::EndEncoding() {
   // The host reads mapped memory as soon as the work has passed.
-  MemoryBarrier(VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-                VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  return device_->Try("vkEndCommandBuffer", device_->physical().name, kRecording,
-                      [&] { return device_->api().vkEndCommandBuffer(slot_->commands); });
+  slot_->commands.Barrier(kShaderWrites, {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT});
+  return slot_->commands.End(device_->physical().name, kRecording);
 }
 
 }  // namespace assay::gpu::vulkan

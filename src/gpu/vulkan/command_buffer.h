@@ -11,6 +11,7 @@
 #include "assay/base.h"
 
 #include "gpu/backend.h"
+#include "gpu/vulkan/commands.h"
 #include "gpu/vulkan/descriptors.h"
 #include "gpu/vulkan/device.h"
 #include "gpu/vulkan/kernel.h"
@@ -20,8 +21,7 @@ namespace assay::gpu::vulkan {
 // What one recording needs, used again when the queue has passed it.
 struct CommandSlot {
   explicit CommandSlot(const LogicalDevice* device) : descriptors(device) {}
-  Owned<VkCommandPool> pool;
-  VkCommandBuffer commands = VK_NULL_HANDLE;
+  Commands commands;
   DescriptorSets descriptors;
   uint64_t value = 0;  // Of its submission.
 };
@@ -64,8 +64,6 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
   VulkanCommandBuffer(const LogicalDevice* device, SpareSlots* spare,
                       std::unique_ptr<CommandSlot> slot)
       : device_(device), spare_(spare), slot_(std::move(slot)) {}
-  void MemoryBarrier(VkPipelineStageFlags from, VkAccessFlags from_access, VkPipelineStageFlags to,
-                     VkAccessFlags to_access);
   // Fills infos_ and push_ from the dispatch.
   Status TranslateBindings(const BackendDispatch& dispatch, const VulkanKernel& kernel);
   Status Bind(const VulkanKernel& kernel);

@@ -26,7 +26,7 @@ Result<std::unique_ptr<BackendCommandBuffer>> VulkanQueue::Begin() {
 Result<Serial> VulkanQueue::Commit(std::unique_ptr<BackendCommandBuffer> command_buffer) {
   std::unique_ptr<CommandSlot> slot =
       static_cast<VulkanCommandBuffer*>(command_buffer.get())->Take();
-  const Result<uint64_t> value = queue_->Submit(slot->commands, "A command buffer");
+  const Result<uint64_t> value = queue_->Submit(slot->commands.handle(), "A command buffer");
   if (!value) {
     spare_.Put(std::move(slot));
     return Fail(value.error());

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "gpu/vulkan/commands.h"
+
 namespace assay::gpu::vulkan {
 namespace {
 
@@ -14,15 +16,6 @@ namespace {
 // costs more than its submission.
 constexpr size_t kSlots = 4;
 constexpr uint64_t kSlotBytes = uint64_t{8} << 20;
-
-void FullBarrier(const LogicalDevice& device, VkCommandBuffer commands, VkPipelineStageFlags from,
-                 VkAccessFlags from_access, VkPipelineStageFlags to, VkAccessFlags to_access) {
-  VkMemoryBarrier barrier = {};
-  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = from_access;
-  barrier.dstAccessMask = to_access;
-  device.api().vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
-}
 
 }  // namespace
 
@@ -32,8 +25,7 @@ struct Transfer::Slot {
   uint64_t value = 0;  // Of its last submission; 0: none.
   MemoryPiece memory;
   Owned<VkBuffer> buffer;
-  Owned<VkCommandPool> pool;
-  VkCommandBuffer commands = VK_NULL_HANDLE;
+  Commands commands;
 };
 
 class Transfer::SlotScope final {
@@ -86,7 +78,7 @@ void Transfer::Release(Slot* slot) {
 }
 
 Status Transfer::Open(Slot* slot, std::string_view label) {
-  if (slot->commands != VK_NULL_HANDLE) return {};
+  if (slot->commands.handle() != VK_NULL_HANDLE) return {};
   const DeviceApi& api = device_->api();
   const std::string doing = fmt::format("Staging memory for \"{}\" cannot be made", label);
   VkBufferCreateInfo buffer_info = {};
@@ -102,48 +94,26 @@ Status Transfer::Open(Slot* slot, std::string_view label) {
     return api.vkBindBufferMemory(device_->handle(), slot->buffer.get(), slot->memory.memory(),
                                   slot->memory.offset());
   }));
-  VkCommandPoolCreateInfo pool_info = {};
-  pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  pool_info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
-  pool_info.queueFamilyIndex = device_->physical().queue_family;
-  ASSAY_ASSIGN_OR_RETURN(slot->pool,
-                         Make<VkCommandPool>(*device_, api.vkCreateCommandPool, pool_info,
-                                             "vkCreateCommandPool", label, doing));
-  VkCommandBufferAllocateInfo allocate = {};
-  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-  allocate.commandPool = slot->pool.get();
-  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  allocate.commandBufferCount = 1;
-  VkCommandBuffer commands = VK_NULL_HANDLE;
-  ASSAY_TRY(device_->Try("vkAllocateCommandBuffers", label, doing, [&] {
-    return api.vkAllocateCommandBuffers(device_->handle(), &allocate, &commands);
-  }));
-  slot->commands = commands;
+  ASSAY_ASSIGN_OR_RETURN(slot->commands, Commands::Create(*device_, label, doing));
   return {};
 }
 
 Status Transfer::Submit(Slot* slot, const CopyTarget& target,
                         const std::function<void(VkCommandBuffer)>& record) {
   const std::string_view label = target.label;
-  const DeviceApi& api = device_->api();
   const std::string doing = fmt::format("A copy for buffer \"{}\" cannot be recorded", label);
-  VkCommandBufferBeginInfo begin = {};
-  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  ASSAY_TRY(device_->Try("vkBeginCommandBuffer", label, doing,
-                         [&] { return api.vkBeginCommandBuffer(slot->commands, &begin); }));
-  FullBarrier(*device_, slot->commands,
-              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-              VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-              VK_PIPELINE_STAGE_TRANSFER_BIT,
-              VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
-  record(slot->commands);
-  FullBarrier(*device_, slot->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-              VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  ASSAY_TRY(device_->Try("vkEndCommandBuffer", label, doing,
-                         [&] { return api.vkEndCommandBuffer(slot->commands); }));
+  ASSAY_TRY(slot->commands.Begin(label, doing));
+  slot->commands.Barrier(
+      {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+       VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT},
+      {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
+  record(slot->commands.handle());
+  slot->commands.Barrier({VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT},
+                         {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT});
+  ASSAY_TRY(slot->commands.End(label, doing));
   ASSAY_ASSIGN_OR_RETURN(
-      slot->value, queue_->Submit(slot->commands, fmt::format("A copy for buffer \"{}\"", label)));
+      slot->value,
+      queue_->Submit(slot->commands.handle(), fmt::format("A copy for buffer \"{}\"", label)));
   target.last->Note(slot->value);
   return {};
 }
