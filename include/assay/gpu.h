@@ -385,6 +385,10 @@ struct BackendOptions {
   // The order in which the dispatches of a group run; kUnsupported where the backend cannot.
   Schedule schedule = {};
   VulkanOptions vulkan = {};
+  // Asked while work runs, from any thread and often; must not throw. Once it says true, whatever
+  // of the committed work has not begun is left out, and Wait fails with kCancelled. On a vulkan
+  // device with memory of its own, which gets all work at once, that is left out to nothing.
+  std::function<bool()> cancelled = {};
 };
 
 // The names that MakeBackend takes, in the order of src/gpu/backends.cc.

@@ -11,6 +11,7 @@
 #include "assay/trace.h"
 
 #include "base/text.h"
+#include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "gpu/backend.h"
@@ -20,6 +21,8 @@ namespace {
 
 using llm::TokenId;
 using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kStopped = "Stopped before everything was measured.";
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -138,19 +141,19 @@ CommandSpec BenchCommand::Describe() {
 
 Status BenchCommand::CheckCancelled(const Context& context) const {
   if (!context.cancelled()) return {};
-  return Fail(ErrorCode::kCancelled, "", "Stopped before everything was measured.");
+  return Fail(ErrorCode::kCancelled, "", std::string(kStopped));
 }
 
 Status BenchCommand::Prefill(Context& context, llm::Decoder& decoder, uint32_t vocabulary,
                              Row& row) const {
   const auto depth = static_cast<size_t>(row.depth);
   const std::vector<TokenId> ids = FixedIds(depth + static_cast<size_t>(row.tokens), vocabulary);
+  DecodeLoop loop(&context, &decoder, kStopped);
   for (int64_t repetition = -1; repetition < repetitions_; ++repetition) {
-    ASSAY_TRY(CheckCancelled(context));
     decoder.Reset();
-    if (depth > 0) ASSAY_TRY(decoder.Feed(std::span(ids).first(depth)));
+    ASSAY_TRY(loop.FeedPrompt(std::span(ids).first(depth), depth));
     const Clock::time_point start = Clock::now();
-    ASSAY_TRY(decoder.Feed(std::span(ids).subspan(depth)));
+    ASSAY_TRY(loop.Feed(std::span(ids).subspan(depth)));
     const double seconds = Seconds(Clock::now() - start);
     if (repetition >= 0) row.values.push_back(static_cast<double>(row.tokens) / seconds);
   }
@@ -161,22 +164,19 @@ Status BenchCommand::Decode(Context& context, llm::Decoder& decoder, uint32_t vo
                             Row& row) const {
   const auto depth = static_cast<size_t>(row.depth);
   const std::vector<TokenId> ids = FixedIds(depth + 1, vocabulary);
+  DecodeLoop loop(&context, &decoder, kStopped);
   for (int64_t repetition = -1; repetition < repetitions_; ++repetition) {
     decoder.Reset();
-    if (depth > 0) ASSAY_TRY(decoder.Feed(std::span(ids).first(depth)));
-    TokenId next = ids.back();
+    ASSAY_TRY(loop.FeedPrompt(std::span(ids).first(depth), depth));
     const Clock::time_point start = Clock::now();
-    for (int64_t step = 0; step < row.tokens; ++step) {
-      ASSAY_TRY(CheckCancelled(context));
-      ASSAY_TRY(decoder.Feed({&next, 1}));
-      ASSAY_ASSIGN_OR_RETURN(next, decoder.Greedy());
-    }
+    ASSAY_TRY(loop.Steps(ids.back(), static_cast<size_t>(row.tokens),
+                         [&](size_t) { return decoder.Greedy(); }));
     const double seconds = Seconds(Clock::now() - start);
     if (repetition >= 0) row.values.push_back(static_cast<double>(row.tokens) / seconds);
   }
   // Every token is encoded alike, so that one more tells.
   const gpu::Counters before = decoder.counters();
-  ASSAY_TRY(decoder.Feed(std::span(ids).last(1)));
+  ASSAY_TRY(loop.Feed(std::span(ids).last(1)));
   row.dispatches = decoder.counters().dispatches - before.dispatches;
   row.barriers = decoder.counters().barriers - before.barriers;
   row.commits = decoder.counters().commits - before.commits;
@@ -187,8 +187,9 @@ Status BenchCommand::Decode(Context& context, llm::Decoder& decoder, uint32_t vo
 }
 
 Status BenchCommand::BenchModel(Context& context, const llm::Model& model, int64_t threads) {
-  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
-                         llm::Decoder::Create(&model, engine_.decoder_options()));
+  ASSAY_ASSIGN_OR_RETURN(
+      const auto decoder,
+      SayStopped(llm::Decoder::Create(&model, engine_.decoder_options()), kStopped));
   const uint32_t vocabulary = model.config().vocabulary;
   for (const int64_t depth : depths_) {
     for (const int64_t tokens : prompt_sizes_) {
@@ -219,7 +220,7 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
     ASSAY_ASSIGN_OR_RETURN(writer, trace::TraceWriter::Create(trace_, {}));
   }
   {
-    ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, threads));
+    ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(context, engine_, threads));
     if (writer) backend = record::MakeRecordingBackend(std::move(backend), writer.get());
     ASSAY_ASSIGN_OR_RETURN(const auto device,
                            gpu::Device::Create(std::move(backend), engine_.device_options()));

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "assay/base.h"
+
 #include "cli/output.h"
 #include "cli/progress.h"
 
@@ -77,6 +79,13 @@ class Context final {
   std::string command_;
   bool quiet_ = false;
 };
+
+// `result`, but for kCancelled with `sentence` in place of what was being done at that moment.
+template <typename T>
+Result<T> SayStopped(Result<T> result, std::string_view sentence) {
+  if (result || result.error().code() != ErrorCode::kCancelled) return result;
+  return Fail(ErrorCode::kCancelled, "", std::string(sentence));
+}
 
 }  // namespace assay::cli
 

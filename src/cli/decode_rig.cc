@@ -10,6 +10,7 @@
 #include "assay/record.h"
 #include "assay/trace.h"
 
+#include "cli/decode_loop.h"
 #include "gpu/schedule/scheduled_backend.h"
 
 namespace assay::cli {
@@ -17,6 +18,8 @@ namespace assay::cli {
 using llm::TokenId;
 
 namespace {
+
+constexpr std::string_view kStopped = "Stopped before every order was tried.";
 
 // Is given the step, from 0, with what it leaves; gives the next id to feed, or a negative one to
 // end the decode.
@@ -32,22 +35,20 @@ Result<uint64_t> Decode(const Context& context, const EngineFlags& flags, const 
   const auto prompt = static_cast<size_t>(plan.depth);
   // No more cache than it takes: each decode makes one and clears it.
   if (options.context == 0) options.context = static_cast<uint32_t>(plan.depth + plan.steps);
-  ASSAY_ASSIGN_OR_RETURN(const auto decoder, llm::Decoder::Create(&model, options));
+  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
+                         SayStopped(llm::Decoder::Create(&model, options), kStopped));
+  DecodeLoop loop(&context, decoder.get(), kStopped);
   const std::vector<TokenId> ids = FixedIds(prompt + 1, model.config().vocabulary);
-  if (prompt > 0) ASSAY_TRY(decoder->Feed(std::span(ids).first(prompt)));
-  TokenId next = ids.back();
+  ASSAY_TRY(loop.FeedPrompt(std::span(ids).first(prompt), prompt));
+  uint64_t issued = decoder->counters().barriers;
   uint64_t barriers = 0;
-  for (size_t step = 0; step < static_cast<size_t>(plan.steps) && next >= 0; ++step) {
-    if (context.cancelled()) {
-      return Fail(ErrorCode::kCancelled, "", "Stopped before every order was tried.");
-    }
-    const uint64_t before = decoder->counters().barriers;
-    ASSAY_TRY(decoder->Feed({&next, 1}));
-    barriers = decoder->counters().barriers - before;
+  const auto take_step = [&](size_t step) -> Result<TokenId> {
+    barriers = decoder->counters().barriers - std::exchange(issued, decoder->counters().barriers);
     ASSAY_ASSIGN_OR_RETURN(const TokenId best, decoder->Greedy());
     ASSAY_ASSIGN_OR_RETURN(const std::span<const float> logits, decoder->Logits());
-    next = take(step, logits, best);
-  }
+    return take(step, logits, best);
+  };
+  ASSAY_TRY(loop.Steps(ids.back(), static_cast<size_t>(plan.steps), take_step));
   return barriers;
 }
 
@@ -84,7 +85,7 @@ Result<std::unique_ptr<DecodeRig>> DecodeRig::Create(Context* context, const Eng
   std::unique_ptr<DecodeRig> rig(new DecodeRig(context, flags));
   rig->flags_.schedule = "recorded";
   rig->order_ = std::make_shared<ChosenOrder>();
-  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(rig->flags_, flags.threads));
+  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(*context, rig->flags_, flags.threads));
   ASSAY_ASSIGN_OR_RETURN(
       rig->device_, gpu::Device::Create(gpu::MakeScheduledBackend(std::move(backend), rig->order_),
                                         flags.device_options()));
@@ -171,7 +172,7 @@ Status CheckDropBarrier(Context& context, const EngineFlags& flags,
   counted.backend = "null";
   counted.schedule = "recorded";
   counted.checked = false;
-  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(counted, 1));
+  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(context, counted, 1));
   ASSAY_ASSIGN_OR_RETURN(const auto device,
                          gpu::Device::Create(std::move(backend), counted.device_options()));
   ASSAY_ASSIGN_OR_RETURN(const auto model,
@@ -190,7 +191,7 @@ Result<std::string> RecordDecode(Context* context, const EngineFlags& flags,
   std::string text;
   ASSAY_ASSIGN_OR_RETURN(const auto writer, trace::TraceWriter::CreateInMemory(&text, {}));
   {
-    ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(flags, flags.threads));
+    ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(*context, flags, flags.threads));
     ASSAY_ASSIGN_OR_RETURN(
         const auto device,
         gpu::Device::Create(record::MakeRecordingBackend(std::move(backend), writer.get()),

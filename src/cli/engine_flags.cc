@@ -232,8 +232,10 @@ std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary) {
   return ids;
 }
 
-Result<std::unique_ptr<gpu::Backend>> MakeBackend(const EngineFlags& flags, int64_t threads) {
+Result<std::unique_ptr<gpu::Backend>> MakeBackend(const Context& context, const EngineFlags& flags,
+                                                  int64_t threads) {
   gpu::BackendOptions options;
+  options.cancelled = [&context] { return context.cancelled(); };
   options.threads = static_cast<int>(threads);
   ASSAY_ASSIGN_OR_RETURN(options.schedule, gpu::ParseSchedule(flags.schedule));
   options.vulkan.device = flags.device;

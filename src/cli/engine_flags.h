@@ -81,7 +81,10 @@ std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary);
 
 // The backend that --backend names, with `threads` threads (0: one for each core), under
 // --schedule.
-Result<std::unique_ptr<gpu::Backend>> MakeBackend(const EngineFlags& flags, int64_t threads);
+// Its work stops when the user asks the program to: what is waited for then fails with kCancelled.
+// The context must outlive it.
+Result<std::unique_ptr<gpu::Backend>> MakeBackend(const Context& context, const EngineFlags& flags,
+                                                  int64_t threads);
 
 }  // namespace assay::cli
 

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/standard_input.h"
@@ -26,6 +27,12 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 double Rate(size_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
+
+// Ids of the prompt that are fed at once where the processor plays the GPU, or shares its memory
+// with it: the dispatch that runs when the user wants to stop is waited for, and one over a whole
+// chunk takes seconds there.
+constexpr size_t kSlowPiece = 64;
+constexpr std::string_view kStopped = "Stopped before the text was complete.";
 
 // Why generation ended; the word stands in the JSON.
 enum class Stop { kLength, kEndOfText, kContext, kCancelled };
@@ -53,6 +60,7 @@ struct Timings {
 struct Generation {
   std::vector<TokenId> prompt;
   std::vector<TokenId> ids;
+  size_t piece = llm::DecoderOptions().prefill_chunk;  // Of the prompt, fed at once.
   size_t decode_passes = 0;  // Feeds of a generated id; the last one is not fed.
   Stop stop = Stop::kLength;
   Timings timings;
@@ -73,12 +81,15 @@ class RunCommand final : public Command {
                                          const llm::Tokenizer& tokenizer) const;
   Status Generate(Context& context, const llm::Tokenizer& tokenizer, llm::Decoder& decoder,
                   Generation& generation);
-  // Feeds the prompt in pieces, so that Ctrl-C is answered between them.
   Status FeedPrompt(Context& context, llm::Decoder& decoder, Generation& generation) const;
   // Streams the ids as text, in whole characters, or with --ids as numbers.
   Status Show(Context& context, const llm::Tokenizer& tokenizer, std::span<const TokenId> ids,
               bool first);
-  void PrintJson(Context& context, const std::string& text, const Generation& generation) const;
+  // `whole` is what kept the text from being so.
+  void PrintJson(Context& context, const std::string& text, const Generation& generation,
+                 const Status& whole) const;
+  // Ends the command after its text or its object, which holds the error already.
+  Result<int> EndWith(Context& context, const Error& error) const;
 
   EngineFlags engine_;
   std::string prompt_;
@@ -269,16 +280,9 @@ Status RunCommand::Show(Context& context, const llm::Tokenizer& tokenizer,
 
 Status RunCommand::FeedPrompt(Context& context, llm::Decoder& decoder,
                               Generation& generation) const {
-  std::span<const TokenId> rest = generation.prompt;
-  const size_t piece = llm::DecoderOptions().prefill_chunk;
-  auto progress = context.StartProgress("reading the prompt", rest.size(), "tokens");
-  while (!rest.empty() && !context.cancelled()) {
-    const size_t count = std::min(piece, rest.size());
-    ASSAY_TRY(decoder.Feed(rest.first(count)));
-    rest = rest.subspan(count);
-    progress.Update(generation.prompt.size() - rest.size());
-  }
-  return {};
+  auto progress = context.StartProgress("reading the prompt", generation.prompt.size(), "tokens");
+  return DecodeLoop(&context, &decoder, kStopped)
+      .FeedPrompt(generation.prompt, generation.piece, [&](size_t done) { progress.Update(done); });
 }
 
 Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
@@ -297,8 +301,7 @@ Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
   const size_t wanted = predict_ < 0 ? SIZE_MAX : static_cast<size_t>(predict_);
   while (generation.ids.size() < wanted) {
     if (context.cancelled() || context.print_failed()) {
-      generation.stop = Stop::kCancelled;
-      break;
+      return Fail(ErrorCode::kCancelled, "", std::string(kStopped));
     }
     if (json_) {
       ASSAY_ASSIGN_OR_RETURN(const std::span<const float> logits, decoder.Logits());
@@ -322,15 +325,15 @@ Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
       generation.stop = Stop::kContext;
       break;
     }
-    ASSAY_TRY(decoder.Feed({&id, 1}));
+    ASSAY_TRY(DecodeLoop(&context, &decoder, kStopped).Feed({&id, 1}));
     ++generation.decode_passes;
   }
   generation.timings.decode_s = Seconds(Clock::now() - fed);
   return {};
 }
 
-void RunCommand::PrintJson(Context& context, const std::string& text,
-                           const Generation& generation) const {
+void RunCommand::PrintJson(Context& context, const std::string& text, const Generation& generation,
+                           const Status& whole) const {
   const Timings& timings = generation.timings;
   nlohmann::ordered_json json;
   json["prompt_ids"] = generation.prompt;
@@ -338,6 +341,7 @@ void RunCommand::PrintJson(Context& context, const std::string& text,
   json["text"] = text;
   json["stop"] = StopName(generation.stop);
   json["logits_digest"] = generation.logits.HexDigest();
+  if (!whole) json["error"] = whole.error().ToString();
   json["load_s"] = timings.load_s;
   json["prompt_s"] = timings.prompt_s;
   json["decode_s"] = timings.decode_s;
@@ -347,6 +351,12 @@ void RunCommand::PrintJson(Context& context, const std::string& text,
   context.Print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+Result<int> RunCommand::EndWith(Context& context, const Error& error) const {
+  if (!json_) return Fail(error);
+  context.PrintError(error.ToString());
+  return context.cancelled() ? 128 + context.stop_signal() : kExitFailed;
+}
+
 Result<int> RunCommand::Run(Context& context) {
   const Clock::time_point start = Clock::now();
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
@@ -354,15 +364,19 @@ Result<int> RunCommand::Run(Context& context) {
   Generation generation;
   ASSAY_ASSIGN_OR_RETURN(generation.prompt, PromptIds(context, *tokenizer));
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
-  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(engine_, engine_.threads));
+  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(context, engine_, engine_.threads));
   ASSAY_ASSIGN_OR_RETURN(const auto device,
                          gpu::Device::Create(std::move(backend), engine_.device_options()));
   ASSAY_ASSIGN_OR_RETURN(const auto model, LoadModel(context, engine_, device.get(), file));
-  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
-                         llm::Decoder::Create(model.get(), engine_.decoder_options()));
+  ASSAY_ASSIGN_OR_RETURN(
+      const auto decoder,
+      SayStopped(llm::Decoder::Create(model.get(), engine_.decoder_options()), kStopped));
   generation.timings.load_s = Seconds(Clock::now() - start);
 
   // Before any text is shown.
+  if (device->info().backend == "vulkan" && device->info().host_visible) {
+    generation.piece = kSlowPiece;
+  }
   if (generation.prompt.size() > decoder->context()) {
     return Fail(ErrorCode::kInvalidArgument, "--prompt",
                 fmt::format("The prompt is {} tokens long and the context holds {}; shorten the "
@@ -373,29 +387,30 @@ Result<int> RunCommand::Run(Context& context) {
   if (!no_display_prompt_ && !ids_) {
     ASSAY_TRY(Show(context, *tokenizer, generation.prompt, true));
   }
-  ASSAY_TRY(Generate(context, *tokenizer, *decoder, generation));
+  Status whole = Generate(context, *tokenizer, *decoder, generation);
+  if (!whole && whole.error().code() != ErrorCode::kCancelled) return Fail(whole.error());
+  if (!whole) generation.stop = Stop::kCancelled;
+  if (generation.stop == Stop::kContext && predict_given_ && predict_ >= 0) {
+    whole = Fail(ErrorCode::kInvalidArgument, "--ctx",
+                 fmt::format("The context of {} positions is full after {} of {} tokens; ask for "
+                             "fewer (-n), or {}.",
+                             decoder->context(), generation.ids.size(), predict_,
+                             ContextAdvice(decoder->context(), model->config())));
+  }
   if (json_) {
     ASSAY_ASSIGN_OR_RETURN(const std::string text, tokenizer->Decode(generation.ids));
-    PrintJson(context, text, generation);
+    PrintJson(context, text, generation, whole);
   } else {
     context.Print(streamer_.Finish() + "\n");
   }
   context.Flush();
-  if (generation.stop == Stop::kCancelled) {
-    return Fail(ErrorCode::kCancelled, "", "Stopped before the text was complete.");
-  }
+  if (generation.stop == Stop::kCancelled) return EndWith(context, whole.error());
   const Timings& timings = generation.timings;
   context.Note(fmt::format(
       "loaded in {:.3f} s; prompt {} tokens, {:.1f} tok/s; generated {} tokens, {:.1f} tok/s",
       timings.load_s, generation.prompt.size(), Rate(generation.prompt.size(), timings.prompt_s),
       generation.ids.size(), Rate(generation.decode_passes, timings.decode_s)));
-  if (generation.stop == Stop::kContext && predict_given_ && predict_ >= 0) {
-    return Fail(ErrorCode::kInvalidArgument, "--ctx",
-                fmt::format("The context of {} positions is full after {} of {} tokens; ask for "
-                            "fewer (-n), or {}.",
-                            decoder->context(), generation.ids.size(), predict_,
-                            ContextAdvice(decoder->context(), model->config())));
-  }
+  if (!whole) return EndWith(context, whole.error());
   return kExitOk;
 }
 

@@ -269,6 +269,16 @@ TEST_F(RunCommandTest, StopsOnASignalWithTheTextSoFar) {
   EXPECT_EQ(err.text(), "assay run: error: Stopped before the text was complete.\n");
 }
 
+TEST_F(RunCommandTest, AStoppedTextIsOneJsonObjectWithTheReason) {
+  const std::vector<std::string> words = {"-p",    "Once upon a time", "-n", "500", "-c", "16",
+                                          "--json"};
+  EXPECT_EQ(Run(words), 2);
+  const auto json = nlohmann::json::parse(out());
+  EXPECT_EQ(json["stop"], "context");
+  EXPECT_THAT(json["error"].get<std::string>(), HasSubstr("The context of 16 positions is full"));
+  EXPECT_THAT(err(), HasSubstr("The context of 16 positions is full"));
+}
+
 TEST_F(RunCommandTest, StopsWhileItLoads) {
   signal_ = SIGINT;
   EXPECT_EQ(Run({"-p", "Once upon a time", "-n", "50"}), 130);

@@ -9,6 +9,7 @@
 #include "assay/trace.h"
 
 #include "base/text.h"
+#include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/kernel_scan.h"
@@ -23,6 +24,8 @@ using llm::TokenId;
 using prove::EvidenceFacts;
 using prove::EvidenceWriter;
 using prove::IdSequence;
+
+constexpr std::string_view kStopped = "Stopped before the recording was complete.";
 
 class TraceCommand final : public Command {
  public:
@@ -173,32 +176,22 @@ EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
 
 Result<IdSequence> TraceCommand::Decode(Context& context, llm::Decoder& decoder,
                                         uint32_t vocabulary, int64_t depth) const {
-  const auto cancelled = [] {
-    return Fail(ErrorCode::kCancelled, "", "Stopped before the recording was complete.");
-  };
   const auto prompt_size = static_cast<size_t>(depth);
   const std::vector<TokenId> fixed = FixedIds(prompt_size + 1, vocabulary);
   const size_t chunk = engine_.decoder_options().prefill_chunk;
   auto progress = context.StartProgress(fmt::format("recording depth {}", depth),
                                         prompt_size + static_cast<uint64_t>(steps_), "tokens");
-  // In pieces, so that Ctrl-C is answered between them.
-  std::span<const TokenId> rest = std::span(fixed).first(prompt_size);
-  while (!rest.empty()) {
-    if (context.cancelled()) return cancelled();
-    const size_t count = std::min(chunk, rest.size());
-    ASSAY_TRY(decoder.Feed(rest.first(count)));
-    rest = rest.subspan(count);
-    progress.Update(decoder.position());
-  }
+  DecodeLoop loop(&context, &decoder, kStopped);
+  ASSAY_TRY(loop.FeedPrompt(std::span(fixed).first(prompt_size), chunk,
+                            [&](size_t done) { progress.Update(done); }));
   IdSequence sequence{.depth = depth, .ids = {}};
-  TokenId next = fixed.back();
-  for (int64_t step = 0; step < steps_; ++step) {
-    if (context.cancelled()) return cancelled();
-    ASSAY_TRY(decoder.Feed({&next, 1}));
-    ASSAY_ASSIGN_OR_RETURN(next, decoder.Greedy());
-    sequence.ids.push_back(next);
+  const auto take = [&](size_t) -> Result<TokenId> {
+    ASSAY_ASSIGN_OR_RETURN(const TokenId id, decoder.Greedy());
+    sequence.ids.push_back(id);
     progress.Update(decoder.position());
-  }
+    return id;
+  };
+  ASSAY_TRY(loop.Steps(fixed.back(), static_cast<size_t>(steps_), take));
   return sequence;
 }
 
@@ -208,15 +201,16 @@ Result<IdSequence> TraceCommand::Record(Context& context, std::shared_ptr<const 
   ASSAY_ASSIGN_OR_RETURN(const auto writer, trace::TraceWriter::Create(path, options));
   IdSequence sequence;
   {
-    ASSAY_ASSIGN_OR_RETURN(auto inner, MakeBackend(engine_, engine_.threads));
+    ASSAY_ASSIGN_OR_RETURN(auto inner, MakeBackend(context, engine_, engine_.threads));
     ASSAY_ASSIGN_OR_RETURN(
         const auto device,
         gpu::Device::Create(record::MakeRecordingBackend(std::move(inner), writer.get()),
                             engine_.device_options()));
     ASSAY_ASSIGN_OR_RETURN(const auto model,
                            LoadModel(context, engine_, device.get(), std::move(file)));
-    ASSAY_ASSIGN_OR_RETURN(const auto decoder,
-                           llm::Decoder::Create(model.get(), engine_.decoder_options()));
+    ASSAY_ASSIGN_OR_RETURN(
+        const auto decoder,
+        SayStopped(llm::Decoder::Create(model.get(), engine_.decoder_options()), kStopped));
     ASSAY_ASSIGN_OR_RETURN(sequence, Decode(context, *decoder, model->config().vocabulary, depth));
   }
   // Only now: the frees of the last buffers belong to the trace.

@@ -39,6 +39,17 @@ class BackendKernel : public BackendObject {
   virtual const BackendKernelInfo& info() const = 0;
 };
 
+// Whether `waited`, which a BackendQueue::Wait returned, says that nothing of it runs any more.
+inline bool HasFinished(const Status& waited) {
+  return waited || waited.error().code() == ErrorCode::kInvalidArgument ||
+         waited.error().code() == ErrorCode::kCancelled;
+}
+
+// What it fails with when BackendOptions::cancelled has said true.
+inline Error StoppedError() {
+  return {ErrorCode::kCancelled, "", "The work was stopped before its end."};
+}
+
 // Identifies a committed command buffer; rises by one at each commit of a queue, from 1.
 using Serial = uint64_t;
 
@@ -84,7 +95,8 @@ class BackendQueue : public BackendObject {
   // Returns when `serial` and all before it have finished. It also reports the first fault of the
   // program that it found in them: in checked mode a false declaration of access (E6), under a
   // schedule two dispatches that conflict (E8). Either is kInvalidArgument, a code that it uses for
-  // nothing else; they have finished then as well.
+  // nothing else; they have finished then as well. So they have with kCancelled, which
+  // BackendOptions::cancelled asked for: what had not begun then never runs.
   virtual Status Wait(Serial serial) = 0;
 };
 

@@ -320,11 +320,10 @@ Status SessionState::Wait() {
   }
   if (in_flight_.empty()) return {};
   Status status = queue_->Wait(in_flight_.back()->serial);
-  if (!status) {
-    status = Fail(std::move(status).error().While("waiting for command buffers"));
-    // Nobody knows what still runs, so everything stays in flight.
-    if (status.error().code() != ErrorCode::kInvalidArgument) return status;
-  }
+  const bool finished = HasFinished(status);
+  if (!status) status = Fail(std::move(status).error().While("waiting for command buffers"));
+  // Nobody knows what still runs, so everything stays in flight.
+  if (!finished) return status;
   CountOne(counters_.waits);
   Status landed = Land();
   return status ? std::move(landed) : std::move(status);

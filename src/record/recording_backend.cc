@@ -344,8 +344,7 @@ class RecordingQueue final : public BackendQueue {
   }
   Status Wait(gpu::Serial serial) override {
     Status status = inner_->Wait(serial);
-    // A false declaration of access is reported when the work has finished.
-    if (status || status.error().code() == ErrorCode::kInvalidArgument) writer_->Wait();
+    if (gpu::HasFinished(status)) writer_->Wait();
     return status;
   }
 

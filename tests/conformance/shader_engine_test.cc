@@ -1,5 +1,7 @@
 // The engine on backends whose kernels are shaders: the forward pass against plain loops of double,
 // and the same bits and trace whatever runs it.
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include <gmock/gmock.h>
@@ -163,13 +165,42 @@ TEST_P(ShaderEngine, E8_SchedulesAndKernelsFromSourceGiveTheSameBits) {
   }
 }
 
+TEST_P(ShaderEngine, E12_APassThatIsStoppedLeavesNothingBehind) {
+  std::atomic<uint64_t> questions{0};
+  std::atomic<uint64_t> after{UINT64_MAX};
+  gpu::BackendOptions options;
+  options.cancelled = [&] { return questions.fetch_add(1) + 1 >= after.load(); };
+  const std::string bytes =
+      testing::MakeTinyModel(testing::WideShape(testing::kQ8_0, true)).Build();
+  const Engine engine(bytes, MakeDevice(GetParam(), options));
+  const auto ids = SomeIds(60, engine.model().config().vocabulary);
+  const std::vector<float> want = LogitsOf(*engine.NewDecoder(), ids, 1);
+  const uint64_t whole = questions.exchange(0);
+
+  // Twice, since all kernels are there by now.
+  const auto decoder = engine.NewDecoder();
+  for (const uint64_t question : {uint64_t{1}, uint64_t{3}}) {
+    questions = 0;
+    after = question;
+    const Status fed = decoder->Feed(ids);
+    ASSERT_FALSE(fed);
+    EXPECT_EQ(fed.error().code(), ErrorCode::kCancelled);
+    EXPECT_EQ(decoder->position(), 0U);
+    // What follows the question is not asked about, since it does not run.
+    EXPECT_LT(questions.load(), whole / 2);
+  }
+  after = UINT64_MAX;
+  ExpectSameBits(LogitsOf(*decoder, ids, 1), want);
+}
+
 // One cold run, recorded.
-std::string Record(const std::string& backend, const std::string& bytes, const LoadOptions& load) {
+std::string Record(const std::string& backend, const std::string& bytes, const LoadOptions& load,
+                   const gpu::BackendOptions& options = {}) {
   std::string text;
   auto writer = trace::TraceWriter::CreateInMemory(&text, {}).value();
   {
-    auto device = gpu::Device::Create(
-                      record::MakeRecordingBackend(gpu::MakeBackend(backend).value(), writer.get()))
+    auto device = gpu::Device::Create(record::MakeRecordingBackend(
+                                          gpu::MakeBackend(backend, options).value(), writer.get()))
                       .value();
     const auto file = gguf::File::FromMemory(std::as_bytes(std::span(bytes)), "test.gguf").value();
     const auto model = Model::Load(device.get(), file, load).value();
@@ -186,6 +217,8 @@ TEST_P(ShaderEngine, T2_TheTraceHasTheSameBytesOnEveryRunAtAnyNumberOfLoaders) {
   EXPECT_NE(first.find("gate_up_by_expert.q8_0.f32"), std::string::npos);
   EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 1}), first);
   EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 4}), first);
+  // A backend that may be stopped hands a command buffer over in parts, which nobody sees.
+  EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 4}, {.cancelled = [] { return false; }}), first);
   // Packed weights cannot be the file's own bytes.
   EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 4, .mmap = true}), first);
 }

@@ -41,14 +41,17 @@ class Messages {
 class VulkanValidationTest : public ::testing::TestWithParam<std::string> {
  protected:
   // Runs `tmp = a + b`, a barrier unless `racy`, `out = tmp * c`, and returns what the layer said
-  // until the device had gone.
-  std::vector<std::string> RunSmoke(bool racy) {
+  // until the device had gone. A backend that `may_be_stopped` gets command buffers in parts where
+  // they are long.
+  std::vector<std::string> RunSmoke(bool racy, bool may_be_stopped = false) {
     Messages messages;
     {
       BackendOptions options = testing::OptionsOf(GetParam());
       options.vulkan.validation = [&](std::string_view message) { messages.Add(message); };
+      if (may_be_stopped) options.cancelled = [] { return false; };
       const auto device = testing::MakeDevice(MakeBackend("vulkan", options).value());
-      constexpr size_t kCount = 4096;
+      // More workgroups than a part has.
+      constexpr size_t kCount = 1 << 17;
       const std::vector<float> ones(kCount, 1.0F);
       std::vector<Buffer> inputs;
       for (int i = 0; i < 3; ++i) {
@@ -86,6 +89,10 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VulkanValidationTest);
 
 TEST_P(VulkanValidationTest, E7_TheCleanSmokeGivesNoMessage) {
   EXPECT_THAT(RunSmoke(/*racy=*/false), ::testing::IsEmpty());
+}
+
+TEST_P(VulkanValidationTest, E12_CommandBuffersInPartsGiveNoMessage) {
+  EXPECT_THAT(RunSmoke(/*racy=*/false, /*may_be_stopped=*/true), ::testing::IsEmpty());
 }
 
 TEST_P(VulkanValidationTest, E7_TheRacySmokeIsReported) {

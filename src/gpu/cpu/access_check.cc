@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "gpu/backend.h"
+
 namespace assay::gpu {
 namespace {
 
@@ -18,7 +20,10 @@ Status AccessChecker::Run(const CommandList& list, uint64_t number) {
   FaultTrap trap;
   trap_ = &trap;
   for (const CpuGroup& group : list.groups()) {
-    for (const CpuDispatch& dispatch : list.DispatchesOf(group)) ASSAY_TRY(RunDispatch(dispatch));
+    for (const CpuDispatch& dispatch : list.DispatchesOf(group)) {
+      if (cancelled_ && cancelled_()) return Fail(StoppedError());
+      ASSAY_TRY(RunDispatch(dispatch));
+    }
   }
   return {};
 }

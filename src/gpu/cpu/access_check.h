@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "assay/base.h"
@@ -36,13 +38,14 @@ namespace assay::gpu {
 // false declaration harms nothing. docs/runtime.md says what is not seen.
 class AccessChecker final {
  public:
-  AccessChecker() = default;
+  // `cancelled`, where there is one, is asked before each dispatch.
+  explicit AccessChecker(std::function<bool()> cancelled = {}) : cancelled_(std::move(cancelled)) {}
   AccessChecker(const AccessChecker&) = delete;
   AccessChecker& operator=(const AccessChecker&) = delete;
 
   // Error kInvalidArgument at the first false declaration, naming dispatch, kernel, binding, buffer
   // and bytes; what follows it in the list does not run. Error kAllocation without the memory to
-  // check in. `number` is the command buffer's in its queue, from 1.
+  // check in; kCancelled. `number` is the command buffer's in its queue, from 1.
   Status Run(const CommandList& list, uint64_t number);
 
  private:
@@ -68,6 +71,7 @@ class AccessChecker final {
   // "Dispatch 3 of command buffer 1, kernel "add", WHAT."
   Error Wrong(std::string_view what) const;
 
+  const std::function<bool()> cancelled_;
   const CommandList* list_ = nullptr;
   uint64_t number_ = 0;
   FaultTrap* trap_ = nullptr;

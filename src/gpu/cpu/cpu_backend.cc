@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -140,10 +141,12 @@ class CpuQueue final : public BackendQueue {
 
   Status Wait(Serial serial) override {
     lane_->Wait(serial);
+    const bool left_out = lane_->TakeLeftOut();
     for (; finished_ < serial; ++finished_) {
       spare_.Put(std::move(running_.front()));
       running_.pop_front();
     }
+    if (left_out) return Fail(StoppedError());
     return {};
   }
 
@@ -159,6 +162,8 @@ class CpuQueue final : public BackendQueue {
 // access check.
 class CheckedCpuQueue final : public BackendQueue {
  public:
+  explicit CheckedCpuQueue(std::function<bool()> cancelled) : checker_(std::move(cancelled)) {}
+
   Result<std::unique_ptr<BackendCommandBuffer>> Begin() override {
     return std::make_unique<CpuCommandBuffer>(spare_.Take(), 1, &spare_);
   }
@@ -188,7 +193,8 @@ class CheckedCpuQueue final : public BackendQueue {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(std::unique_ptr<WorkerPool> workers) : workers_(std::move(workers)) {}
+  CpuBackend(std::unique_ptr<WorkerPool> workers, std::function<bool()> cancelled)
+      : cancelled_(std::move(cancelled)), workers_(std::move(workers)) {}
 
   DeviceInfo info() const override {
     DeviceInfo info;
@@ -249,7 +255,7 @@ class CpuBackend final : public Backend {
   }
 
   Result<std::unique_ptr<BackendQueue>> CreateQueue() override {
-    if (checked_) return std::make_unique<CheckedCpuQueue>();
+    if (checked_) return std::make_unique<CheckedCpuQueue>(cancelled_);
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool::Lane> lane, workers_->CreateLane());
     const auto threads = static_cast<uint32_t>(workers_->threads());
     return std::make_unique<CpuQueue>(std::move(lane),
@@ -271,6 +277,7 @@ class CpuBackend final : public Backend {
 
  private:
   bool checked_ = false;
+  std::function<bool()> cancelled_;
   MemoryPool memory_;
   std::unique_ptr<WorkerPool> workers_;
 };
@@ -288,8 +295,8 @@ Result<std::unique_ptr<Backend>> MakeCpuBackend(const BackendOptions& options) {
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<WorkerPool> workers,
                          WorkerPool::Create(options.threads == 0 ? cores : options.threads,
-                                            options.spin_us, kSharedBytes));
-  return std::make_unique<CpuBackend>(std::move(workers));
+                                            options.spin_us, kSharedBytes, options.cancelled));
+  return std::make_unique<CpuBackend>(std::move(workers), options.cancelled);
 }
 
 }  // namespace assay::gpu

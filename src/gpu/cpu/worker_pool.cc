@@ -39,8 +39,10 @@ void Scratch::Delete::operator()(std::byte* bytes) const {
 // --- Life
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::Create(int threads, uint32_t spin_us,
-                                                       uint32_t scratch_bytes) {
-  std::unique_ptr<WorkerPool> pool(new WorkerPool(threads, spin_us, scratch_bytes));
+                                                       uint32_t scratch_bytes,
+                                                       std::function<bool()> cancelled) {
+  std::unique_ptr<WorkerPool> pool(
+      new WorkerPool(threads, spin_us, scratch_bytes, std::move(cancelled)));
   for (int i = 1; i < threads; ++i) {
     ASSAY_ASSIGN_OR_RETURN(Scratch scratch, Scratch::Allocate(scratch_bytes));
     pool->scratches_.push_back(std::move(scratch));
@@ -127,6 +129,10 @@ void WorkerPool::Publish(Slot& slot) {
 bool WorkerPool::OpenGroup(Slot& slot, std::span<std::byte> scratch) {
   const std::span<const CpuGroup> groups = slot.list->groups();
   for (; slot.group < groups.size(); ++slot.group) {
+    if (cancelled_ && cancelled_()) {
+      slot.lane->left_out_.store(true, std::memory_order_release);
+      return false;
+    }
     if (groups[slot.group].chunks > 1) {
       Publish(slot);
       return true;

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -47,10 +48,13 @@ class WorkerPool final {
   // The command lists of one queue, which run one after another. Used by one thread.
   class Lane;
 
-  // `threads` counts the host inside Wait as one, so that threads - 1 workers are started. Errors:
-  // kDevice when one cannot be, kAllocation.
+  // `threads` counts the host inside Wait as one, so that threads - 1 workers are started.
+  // `cancelled`, where there is one, is asked before each group but a list's first; once it says
+  // true, the rest of the list is left out. Errors: kDevice when a worker cannot be started,
+  // kAllocation.
   static Result<std::unique_ptr<WorkerPool>> Create(int threads, uint32_t spin_us,
-                                                    uint32_t scratch_bytes);
+                                                    uint32_t scratch_bytes,
+                                                    std::function<bool()> cancelled = {});
   // Every lane must have gone.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -75,8 +79,11 @@ class WorkerPool final {
   };
   static constexpr size_t kSlots = 64;
 
-  WorkerPool(int threads, uint32_t spin_us, uint32_t scratch_bytes)
-      : threads_(threads), spin_ns_(uint64_t{spin_us} * 1000), scratch_bytes_(scratch_bytes) {}
+  WorkerPool(int threads, uint32_t spin_us, uint32_t scratch_bytes, std::function<bool()> cancelled)
+      : threads_(threads),
+        spin_ns_(uint64_t{spin_us} * 1000),
+        scratch_bytes_(scratch_bytes),
+        cancelled_(std::move(cancelled)) {}
 
   void RunWorker(std::span<std::byte> scratch);
   // Runs chunks of some slot; false when there were none.
@@ -103,6 +110,7 @@ class WorkerPool final {
   const int threads_;
   const uint64_t spin_ns_;
   const uint32_t scratch_bytes_;
+  const std::function<bool()> cancelled_;
 
   std::array<Slot, kSlots> slots_;
   alignas(64) std::atomic<uint64_t> active_slots_{0};  // Bit i: slot i has a lane.
@@ -129,6 +137,8 @@ class WorkerPool::Lane final {
   uint64_t Submit(const CommandList* list);
   // Helps with the work until list `number` and all before it have run.
   void Wait(uint64_t number);
+  // Whether groups of what has run since the last question were left out.
+  bool TakeLeftOut() { return left_out_.exchange(false, std::memory_order_acq_rel); }
 
  private:
   friend class WorkerPool;
@@ -140,6 +150,7 @@ class WorkerPool::Lane final {
   Scratch scratch_;  // Of the host in Wait.
   uint64_t submitted_ = 0;
   std::atomic<uint64_t> finished_{0};
+  std::atomic<bool> left_out_{false};
   std::atomic<size_t> slot_{kNoSlot};       // Written under the pool's mutex.
   std::deque<const CommandList*> waiting_;  // Guarded by the pool's mutex.
 };

@@ -34,8 +34,9 @@ class CheckedQueue::CommandBuffer final : public BackendCommandBuffer {
   Commands commands_;
 };
 
-CheckedQueue::CheckedQueue(const LogicalDevice* device, SubmitQueue* queue, BufferMaker* buffers)
-    : device_(device), buffers_(buffers), queue_(device, queue) {}
+CheckedQueue::CheckedQueue(const LogicalDevice* device, SubmitQueue* queue, BufferMaker* buffers,
+                           std::function<bool()> cancelled)
+    : device_(device), buffers_(buffers), cancelled_(std::move(cancelled)), queue_(device, queue) {}
 
 CheckedQueue::~CheckedQueue() = default;
 
@@ -60,6 +61,7 @@ Status CheckedQueue::Wait(Serial serial) {
 
 Status CheckedQueue::RunCommands(const Commands& commands, uint64_t number) {
   for (size_t i = 0; i < commands.size(); ++i) {
+    if (cancelled_ && cancelled_()) return Fail(StoppedError());
     const std::string& kernel = commands[i].kernel->info().name;
     Status checked = RunDispatch(commands[i]);
     if (checked) continue;

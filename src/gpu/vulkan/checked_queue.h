@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,9 @@ struct CheckedDispatch {
 // the driver lets it happen; others find filler there as well.
 class CheckedQueue final : public BackendQueue {
  public:
-  CheckedQueue(const LogicalDevice* device, SubmitQueue* queue, BufferMaker* buffers);
+  // `cancelled`, where there is one, is asked before each dispatch.
+  CheckedQueue(const LogicalDevice* device, SubmitQueue* queue, BufferMaker* buffers,
+               std::function<bool()> cancelled);
   ~CheckedQueue() override;
 
   Result<std::unique_ptr<BackendCommandBuffer>> Begin() override;
@@ -57,6 +60,7 @@ class CheckedQueue final : public BackendQueue {
 
   const LogicalDevice* device_;
   BufferMaker* buffers_;
+  const std::function<bool()> cancelled_;
   VulkanQueue queue_;
   Serial finished_ = 0;
   std::deque<Commands> committed_;  // From serial finished_ + 1.

@@ -51,18 +51,30 @@ Status CheckGrid(const LogicalDevice& device, const BackendDispatch& dispatch) {
 // --- VulkanCommandBuffer
 
 Result<std::unique_ptr<VulkanCommandBuffer>> VulkanCommandBuffer::Begin(const LogicalDevice* device,
-                                                                        SpareSlots* spare) {
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<CommandSlot> slot, spare->Take());
-  ASSAY_TRY(slot->commands.Begin(device->physical().name, kRecording));
-  slot->commands.Barrier({VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT},
-                         kShaderAccess);
-  return std::unique_ptr<VulkanCommandBuffer>(
-      new VulkanCommandBuffer(device, spare, std::move(slot)));
+                                                                        SpareSlots* spare,
+                                                                        uint64_t slice_workgroups) {
+  std::unique_ptr<VulkanCommandBuffer> buffer(
+      new VulkanCommandBuffer(device, spare, slice_workgroups));
+  ASSAY_TRY(buffer->BeginSlice());
+  return buffer;
 }
 
 VulkanCommandBuffer::~VulkanCommandBuffer() {
-  if (slot_ != nullptr) spare_->Put(std::move(slot_));
+  for (std::unique_ptr<CommandSlot>& slot : slots_) spare_->Put(std::move(slot));
+}
+
+Status VulkanCommandBuffer::BeginSlice() {
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<CommandSlot> slot, spare_->Take());
+  slots_.push_back(std::move(slot));
+  slot_ = slots_.back().get();
+  slot_->last = false;
+  bound_ = VK_NULL_HANDLE;
+  workgroups_ = 0;
+  ASSAY_TRY(slot_->commands.Begin(device_->physical().name, kRecording));
+  slot_->commands.Barrier({VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT},
+                          kShaderAccess);
+  return {};
 }
 
 Status VulkanCommandBuffer::TranslateBindings(const BackendDispatch& dispatch,
@@ -131,6 +143,10 @@ Status VulkanCommandBuffer::Dispatch(const BackendDispatch& dispatch) {
   const auto& kernel = *static_cast<const VulkanKernel*>(dispatch.kernel);
   ASSAY_TRY(CheckGrid(*device_, dispatch));
   ASSAY_TRY(TranslateBindings(dispatch, kernel));
+  if (slice_workgroups_ != 0 && workgroups_ >= slice_workgroups_) {
+    ASSAY_TRY(slot_->commands.End(device_->physical().name, kRecording));
+    ASSAY_TRY(BeginSlice());
+  }
   ASSAY_TRY(Bind(kernel));
   const DeviceApi& api = device_->api();
   if (bound_ != kernel.pipeline()) {
@@ -142,6 +158,7 @@ Status VulkanCommandBuffer::Dispatch(const BackendDispatch& dispatch) {
                            0, static_cast<uint32_t>(push_.size()), push_.data());
   }
   api.vkCmdDispatch(slot_->commands.handle(), dispatch.grid.x, dispatch.grid.y, dispatch.grid.z);
+  workgroups_ += uint64_t{dispatch.grid.x} * dispatch.grid.y * dispatch.grid.z;
   return {};
 }
 
@@ -151,6 +168,7 @@ Status VulkanCommandBuffer::Barrier() {
 }
 
 Status VulkanCommandBuffer::EndEncoding() {
+  slot_->last = true;
   // The host reads mapped memory as soon as the work has passed.
   slot_->commands.Barrier(kShaderWrites, {VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT});
   return slot_->commands.End(device_->physical().name, kRecording);

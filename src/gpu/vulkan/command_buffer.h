@@ -24,6 +24,7 @@ struct CommandSlot {
   Commands commands;
   DescriptorSets descriptors;
   uint64_t value = 0;  // Of its submission.
+  bool last = false;   // Of its command buffer.
 };
 
 // Slots of one queue that wait to be recorded into again. Used by the queue's thread.
@@ -43,9 +44,11 @@ Status CheckGrid(const LogicalDevice& device, const BackendDispatch& dispatch);
 
 class VulkanCommandBuffer final : public BackendCommandBuffer {
  public:
-  // Begins the recording behind all that was submitted before.
+  // Begins the recording behind all that was submitted before. Behind every `slice_workgroups` or
+  // more another Vulkan command buffer is begun, so that the rest can be left out; 0: never.
   static Result<std::unique_ptr<VulkanCommandBuffer>> Begin(const LogicalDevice* device,
-                                                            SpareSlots* spare);
+                                                            SpareSlots* spare,
+                                                            uint64_t slice_workgroups);
   ~VulkanCommandBuffer() override;
 
   Status Dispatch(const BackendDispatch& dispatch) override;
@@ -57,20 +60,24 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
   // that what strays there is seen; the buffers have room for it.
   void set_margin_bytes(uint64_t margin_bytes) { margin_bytes_ = margin_bytes; }
 
-  // What was recorded; the command buffer is then empty.
-  std::unique_ptr<CommandSlot> Take() { return std::move(slot_); }
+  // What was recorded, to be submitted in this order; the command buffer is then empty.
+  std::vector<std::unique_ptr<CommandSlot>> Take() { return std::move(slots_); }
 
  private:
-  VulkanCommandBuffer(const LogicalDevice* device, SpareSlots* spare,
-                      std::unique_ptr<CommandSlot> slot)
-      : device_(device), spare_(spare), slot_(std::move(slot)) {}
+  VulkanCommandBuffer(const LogicalDevice* device, SpareSlots* spare, uint64_t slice_workgroups)
+      : device_(device), spare_(spare), slice_workgroups_(slice_workgroups) {}
+  // Goes on in another Vulkan command buffer.
+  Status BeginSlice();
   // Fills infos_ and push_ from the dispatch.
   Status TranslateBindings(const BackendDispatch& dispatch, const VulkanKernel& kernel);
   Status Bind(const VulkanKernel& kernel);
 
   const LogicalDevice* device_;
   SpareSlots* spare_;
-  std::unique_ptr<CommandSlot> slot_;
+  const uint64_t slice_workgroups_;
+  uint64_t workgroups_ = 0;  // Of the current slice.
+  std::vector<std::unique_ptr<CommandSlot>> slots_;
+  CommandSlot* slot_ = nullptr;  // The last of them, which is recorded.
   uint64_t margin_bytes_ = 0;
   VkPipeline bound_ = VK_NULL_HANDLE;
   std::vector<VkDescriptorBufferInfo> infos_;

@@ -1,5 +1,6 @@
 #include "gpu/vulkan/vulkan_backend.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,12 +24,14 @@ namespace {
 class VulkanBackend final : public Backend {
  public:
   VulkanBackend(std::unique_ptr<Instance> instance, std::unique_ptr<LogicalDevice> device,
-                std::unique_ptr<SubmitQueue> queue, bool from_source)
+                std::unique_ptr<SubmitQueue> queue, bool from_source,
+                std::function<bool()> cancelled)
       : instance_(std::move(instance)),
         device_(std::move(device)),
         queue_(std::move(queue)),
         buffers_(device_.get(), queue_.get()),
-        from_source_(from_source) {}
+        from_source_(from_source),
+        cancelled_(std::move(cancelled)) {}
 
   DeviceInfo info() const override { return MakeInfo(device_->physical()); }
 
@@ -51,14 +54,16 @@ class VulkanBackend final : public Backend {
   }
 
   Result<std::unique_ptr<BackendKernel>> CreateKernel(const KernelDesc& desc) override {
+    // A driver takes its time over each.
+    if (cancelled_ && cancelled_()) return Fail(StoppedError());
     return VulkanKernel::Create(*device_, desc, from_source_);
   }
 
   Result<std::unique_ptr<BackendQueue>> CreateQueue() override {
     if (checked_) {
-      return std::make_unique<CheckedQueue>(device_.get(), queue_.get(), &buffers_);
+      return std::make_unique<CheckedQueue>(device_.get(), queue_.get(), &buffers_, cancelled_);
     }
-    return std::make_unique<VulkanQueue>(device_.get(), queue_.get());
+    return std::make_unique<VulkanQueue>(device_.get(), queue_.get(), cancelled_);
   }
 
   Status Write(BackendBuffer* buffer, uint64_t offset, std::span<const std::byte> bytes) override {
@@ -79,6 +84,7 @@ class VulkanBackend final : public Backend {
   std::unique_ptr<SubmitQueue> queue_;
   BufferMaker buffers_;
   bool from_source_;
+  std::function<bool()> cancelled_;
   bool checked_ = false;
 };
 
@@ -101,7 +107,8 @@ Result<std::unique_ptr<Backend>> MakeVulkanBackend(const BackendOptions& options
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<vulkan::SubmitQueue> queue,
                          vulkan::SubmitQueue::Create(device.get()));
   return std::make_unique<vulkan::VulkanBackend>(std::move(instance), std::move(device),
-                                                 std::move(queue), wanted.kernels_from_source);
+                                                 std::move(queue), wanted.kernels_from_source,
+                                                 options.cancelled);
 }
 
 }  // namespace assay::gpu
