@@ -7,6 +7,7 @@
 #define ASSAY_GPU_DEVICES_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ struct DeviceListing {
 // The devices of one backend, by number. Errors: kNotFound for an unknown backend; kDevice when it
 // has none here, with what to install.
 Result<std::vector<DeviceListing>> ListDevices(std::string_view backend);
+
+// Error kInvalidArgument for a name that VulkanOptions::disabled does not take, with the nearest
+// one, or else all. Needs no driver.
+Status CheckVulkanPaths(std::span<const std::string> names);
 
 }  // namespace assay::gpu
 

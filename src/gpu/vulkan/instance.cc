@@ -1,7 +1,7 @@
 #include "gpu/vulkan/instance.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -9,15 +9,28 @@
 #include <fmt/format.h>
 
 #include "gpu/vulkan/result.h"
+#include "gpu/vulkan/validation_layer.h"
 
 namespace assay::gpu::vulkan {
 namespace {
 
 constexpr const char* kLoader = "libvulkan.so.1";
-constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 constexpr std::string_view kInstallDriver =
     "install libvulkan1 and a Vulkan driver (the GPU vendor's, or mesa-vulkan-drivers, which also "
     "runs on the CPU)";
+
+// What helps where the loader finds no driver: it looks nowhere but where a variable says.
+std::string DriverAdvice() {
+  for (const char* const name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    return fmt::format(
+        "the loader looks for drivers at \"{}\" alone, since the variable {} says so: unset it, or "
+        "name the driver's .json file in it",
+        value, name);
+  }
+  return std::string(kInstallDriver);
+}
 
 VKAPI_ATTR VkBool32 VKAPI_CALL OnMessage(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                          VkDebugUtilsMessageTypeFlagsEXT,
@@ -127,39 +140,33 @@ Status Instance::CheckValidationLayer() const {
                           kValidationLayer));
 }
 
+std::vector<VkExtensionProperties> Instance::LayerExtensions() const {
+  uint32_t count = 0;
+  global_.vkEnumerateInstanceExtensionProperties(kValidationLayer, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  global_.vkEnumerateInstanceExtensionProperties(kValidationLayer, &count, extensions.data());
+  extensions.resize(count);
+  return extensions;
+}
+
 Status Instance::MakeInstance() {
   VkApplicationInfo application = {};
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
   application.pApplicationName = "assay";
   application.apiVersion = VK_API_VERSION_1_3;
 
-  const std::array<VkValidationFeatureEnableEXT, 1> enabled = {
-      VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  VkValidationFeaturesEXT features = {};
-  features.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
-  features.enabledValidationFeatureCount = enabled.size();
-  features.pEnabledValidationFeatures = enabled.data();
-  // Sees what is said while the instance itself is made and destroyed.
-  VkDebugUtilsMessengerCreateInfoEXT messenger = MessengerInfo(&validation_);
-  features.pNext = &messenger;
-  const std::array<const char*, 1> layers = {kValidationLayer};
-  const std::array<const char*, 2> extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
-                                                 VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-
   VkInstanceCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   info.pApplicationInfo = &application;
-  if (validation_) {
-    info.pNext = &features;
-    info.enabledLayerCount = layers.size();
-    info.ppEnabledLayerNames = layers.data();
-    info.enabledExtensionCount = extensions.size();
-    info.ppEnabledExtensionNames = extensions.data();
-  }
+  // Sees what is said while the instance itself is made and destroyed.
+  VkDebugUtilsMessengerCreateInfoEXT messenger = MessengerInfo(&validation_);
+  const ValidationRequest validation(
+      validation_ ? LayerExtensions() : std::vector<VkExtensionProperties>(), &messenger);
+  if (validation_) validation.AddTo(&info);
   const VkResult result = global_.vkCreateInstance(&info, nullptr, &instance_);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     return Fail(ErrorCode::kDevice, "vulkan",
-                fmt::format("No Vulkan driver is installed; {}.", kInstallDriver));
+                fmt::format("No Vulkan driver is found; {}.", DriverAdvice()));
   }
   if (result != VK_SUCCESS) {
     return Fail(ResultError(result, "vkCreateInstance", "vulkan", "Vulkan cannot be started"));
@@ -202,7 +209,7 @@ Result<std::vector<VkPhysicalDevice>> Instance::PhysicalDevices() const {
                             "The Vulkan devices cannot be listed"));
   }
   return Fail(ErrorCode::kDevice, "vulkan",
-              fmt::format("No Vulkan driver here offers a device; {}.", kInstallDriver));
+              fmt::format("No Vulkan driver here offers a device; {}.", DriverAdvice()));
 }
 
 }  // namespace assay::gpu::vulkan

@@ -40,6 +40,8 @@ class Instance final {
   explicit Instance(MessageCallback validation) : validation_(std::move(validation)) {}
   Status OpenLoader();
   Status CheckValidationLayer() const;
+  // Of the validation layer.
+  std::vector<VkExtensionProperties> LayerExtensions() const;
   Status MakeInstance();
   Status MakeMessenger();
 

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "assay/gpu_devices.h"
+
+#include "base/nearest.h"
 
 namespace assay::gpu::vulkan {
 namespace {
@@ -31,10 +36,12 @@ Result<OptionalPaths> ParsePaths(std::span<const std::string> names) {
   for (const std::string& name : names) {
     const auto* const found = std::ranges::find(kNames, name);
     if (found == kNames.end()) {
-      return Fail(ErrorCode::kInvalidArgument, name,
-                  fmt::format("No optional path of the vulkan backend is called \"{}\"; the known "
-                              "ones are: {}.",
-                              name, fmt::join(kNames, ", ")));
+      const std::vector<std::string> known(kNames.begin(), kNames.end());
+      return Fail(
+          ErrorCode::kInvalidArgument, name,
+          SuggestNearest(
+              fmt::format("No optional path of the vulkan backend is called \"{}\"", name), name,
+              known, "\"\"", fmt::format("the known ones are: {}", fmt::join(known, ", "))));
     }
     paths.set(static_cast<size_t>(found - kNames.begin()));
   }
@@ -42,3 +49,12 @@ Result<OptionalPaths> ParsePaths(std::span<const std::string> names) {
 }
 
 }  // namespace assay::gpu::vulkan
+
+namespace assay::gpu {
+
+Status CheckVulkanPaths(std::span<const std::string> names) {
+  ASSAY_TRY(vulkan::ParsePaths(names));
+  return {};
+}
+
+}  // namespace assay::gpu

@@ -224,10 +224,15 @@ class Query {
   PhysicalDevice device_;
 };
 
+// As `assay devices` lists it.
+std::string ShownName(const PhysicalDevice& device) {
+  return device.driver.empty() ? device.name : fmt::format("{} ({})", device.name, device.driver);
+}
+
 std::string NameAll(const std::vector<PhysicalDevice>& devices) {
   std::string text;
   for (size_t i = 0; i < devices.size(); ++i) {
-    text += fmt::format("{}{} \"{}\"", i == 0 ? "" : ", ", i, devices[i].name);
+    text += fmt::format("{}{} \"{}\"", i == 0 ? "" : ", ", i, ShownName(devices[i]));
   }
   return text;
 }
@@ -237,8 +242,7 @@ std::string NameAll(const std::vector<PhysicalDevice>& devices) {
 DeviceInfo MakeInfo(const PhysicalDevice& device) {
   DeviceInfo info;
   info.backend = "vulkan";
-  info.name =
-      device.driver.empty() ? device.name : fmt::format("{} ({})", device.name, device.driver);
+  info.name = ShownName(device);
   info.code_format = kSpirvCodeFormat;
   info.max_buffer_bytes = device.max_allocation_bytes;
   info.max_binding_bytes = device.limits.maxStorageBufferRange;
@@ -287,7 +291,7 @@ Result<PhysicalDevice> ChooseDevice(std::vector<PhysicalDevice> devices, std::st
   } else {
     // A device that cannot be used counts when it is the only one of that name: its error says why.
     for (size_t i = devices.size(); i-- > 0;) {
-      if (!ContainsAnyCase(devices[i].name, wanted)) continue;
+      if (!ContainsAnyCase(ShownName(devices[i]), wanted)) continue;
       if (chosen == devices.size() || devices[i].unusable.empty() ||
           !devices[chosen].unusable.empty()) {
         chosen = i;
