@@ -60,7 +60,10 @@ uint64_t PeakRssBytes() {
 class BenchCommand final : public Command {
  public:
   CommandSpec Describe() override;
-  Status CheckArguments() override { return engine_.Check(); }
+  Status CheckArguments() override {
+    ASSAY_TRY(engine_.Check());
+    return CheckNamedOnce("--depth", depths_);
+  }
   Result<int> Run(Context& context) override;
 
  private:
@@ -105,7 +108,8 @@ CommandSpec BenchCommand::Describe() {
   add({.names = "-t,--threads",
        .value = IntegerListValue{&threads_, 0, 1024},
        .placeholder = "N,...",
-       .help = "Threads that compute, one run for each; 0 is one for each core.",
+       .help = "Threads of the backend cpu that compute, one run for each; 0 is one for each core. "
+               "Without effect on the other backends.",
        .group = "model and device"});
   add(engine_.ScheduleFlag());
   add(engine_.DropBarrierFlag());

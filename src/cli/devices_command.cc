@@ -100,6 +100,10 @@ class DevicesCommand final : public Command {
   Result<int> Run(Context& context) override {
     std::vector<Group> groups;
     for (const std::string& backend : gpu::BackendNames()) {
+      // A driver may take seconds to start.
+      if (context.cancelled()) {
+        return Fail(ErrorCode::kCancelled, "", "Stopped before every backend was asked.");
+      }
       groups.push_back({backend, gpu::ListDevices(backend)});
     }
     context.Print(json_ ? ShownJson(groups) : ShownText(groups));

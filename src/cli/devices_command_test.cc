@@ -1,6 +1,8 @@
 #include "cli/devices_command.h"
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -35,10 +37,12 @@ class DevicesCommandTest : public ::testing::Test {
     out_ = std::make_unique<StringOutput>();
     err_ = std::make_unique<StringOutput>();
     return RunProgram(words, Commands(),
-                      {.out = out_.get(), .err = err_.get(), .stop_signal = nullptr});
+                      {.out = out_.get(), .err = err_.get(), .stop_signal = &signal_});
   }
   const std::string& out() const { return out_->text(); }
   const std::string& err() const { return err_->text(); }
+
+  std::atomic<int> signal_{0};
 
  private:
   std::unique_ptr<StringOutput> out_;
@@ -72,6 +76,20 @@ TEST_F(DevicesCommandTest, TheTextShowsWhatTheOtherCommandsTake) {
   EXPECT_THAT(out(), HasSubstr("vulkan"));
 }
 
+TEST_F(DevicesCommandTest, AStopSignalEndsIt) {
+  signal_ = SIGINT;
+  EXPECT_EQ(Run({"devices"}), 130);
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(err(), "assay devices: error: Stopped before every backend was asked.\n");
+}
+
+TEST_F(DevicesCommandTest, EveryCommandRefusesADepthThatIsNamedTwice) {
+  for (const char* command : {"perturb", "mutate", "bench"}) {
+    EXPECT_EQ(Run({command, "--depth", "3,0,3"}), 64) << command;
+    EXPECT_THAT(err(), HasSubstr("--depth names 3 twice; name each once."));
+  }
+}
+
 TEST_F(DevicesCommandTest, AnArgumentTooManyIsAUsageError) {
   EXPECT_EQ(Run({"devices", "all"}), 64);
 }
@@ -81,13 +99,29 @@ TEST_F(DevicesCommandTest, FlagsOfTheVulkanBackendAreRefusedWithAnother) {
   EXPECT_THAT(err(), HasSubstr("--device is of the backend vulkan, and the backend is cpu"));
   EXPECT_EQ(Run({"run", "-p", "a", "--kernels", "source"}), 64);
   EXPECT_THAT(err(), HasSubstr("--kernels source is of the backend vulkan"));
+  EXPECT_EQ(Run({"mutate", "--device", "0"}), 64);
+  EXPECT_THAT(err(), HasSubstr("--device is of the backend vulkan, and the backend is cpu"));
+  EXPECT_EQ(Run({"run", "-p", "a", "--kernels", "spirv"}), 64);
+  EXPECT_THAT(err(), HasSubstr("--kernels spirv is of the backend vulkan"));
   EXPECT_EQ(Run({"bench", "--vulkan-disable", "float16"}), 64);
   EXPECT_THAT(err(), HasSubstr("--vulkan-disable is of the backend vulkan"));
 }
 
 TEST_F(DevicesCommandTest, AnUnknownDeviceOrPathIsNamedWithWhatThereIs) {
-  EXPECT_EQ(Run({"run", "-p", "a", "--backend", "vulkan", "--vulkan-disable", "float17"}), 2);
-  EXPECT_THAT(err(), HasSubstr("\"float17\"; the known ones are: push-descriptors"));
+  const std::vector<std::string> vulkan = {"run", "-p", "a", "--backend", "vulkan"};
+  const auto with = [&](const std::string& flag, const std::string& value) {
+    std::vector<std::string> words = vulkan;
+    words.push_back(flag);
+    words.push_back(value);
+    return Run(words);
+  };
+  EXPECT_EQ(with("--vulkan-disable", "int8,float17"), 64);
+  EXPECT_THAT(err(), HasSubstr("is called \"float17\"; did you mean \"float16\"?"));
+  EXPECT_EQ(with("--vulkan-disable", "tea"), 64);
+  EXPECT_THAT(err(), HasSubstr("\"tea\"; the known ones are: push-descriptors"));
+  EXPECT_EQ(with("--vulkan-disable", ","), 64);
+  EXPECT_EQ(with("--device", "  "), 64);
+  EXPECT_THAT(err(), HasSubstr("--device \"  \" names nothing"));
 }
 
 }  // namespace

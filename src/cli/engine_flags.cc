@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "assay/gpu_devices.h"
+
 #include "base/file.h"
 #include "base/hash.h"
 #include "cli/embedded_model.h"
@@ -16,6 +18,16 @@ constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxContext = 1 << 24;
 
 uint64_t ToMib(uint64_t bytes) { return bytes >> 20; }
+
+std::vector<std::string> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    parts.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
 
 }  // namespace
 
@@ -76,6 +88,7 @@ std::vector<Flag> EngineFlags::Flags() {
        .placeholder = "FORM",
        .help = "Of the backend vulkan: the SPIR-V that was compiled with the program, or its GLSL, "
                "compiled at first use. The results are the same bits.",
+       .given = &kernels_given,
        .group = group},
       {.names = "--vulkan-disable",
        .value = TextValue{&vulkan_disable},
@@ -103,7 +116,9 @@ Flag EngineFlags::ThreadsFlag() {
   return {.names = "-t,--threads",
           .value = IntegerValue{&threads, 0, kMaxThreads},
           .placeholder = "N",
-          .help = "Threads that compute; 0 is one for each core.",
+          .help =
+              "Threads of the backend cpu that compute; 0 is one for each core. Without effect "
+              "on the others.",
           .group = "model and device"};
 }
 
@@ -141,16 +156,38 @@ Flag EngineFlags::CommitEveryFlag() {
           .group = "order"};
 }
 
+Status CheckNamedOnce(std::string_view flag, std::vector<int64_t> numbers) {
+  std::ranges::sort(numbers);
+  const auto twice = std::ranges::adjacent_find(numbers);
+  if (twice == numbers.end()) return {};
+  return Fail(ErrorCode::kInvalidArgument, std::string(flag),
+              fmt::format("{} names {} twice; name each once.", flag, *twice));
+}
+
+Status CheckDeviceName(const std::string& device) {
+  if (device.empty() || device.find_first_not_of(" \t") != std::string::npos) return {};
+  return Fail(
+      ErrorCode::kInvalidArgument, "--device",
+      fmt::format("--device \"{}\" names nothing; give a number that `assay devices` lists, "
+                  "or a part of a name.",
+                  device));
+}
+
 Status EngineFlags::Check() const {
   const Result<gpu::Schedule> parsed = gpu::ParseSchedule(schedule);
   if (!parsed) return Fail(ErrorCode::kInvalidArgument, "--schedule", parsed.error().message());
-  if (backend == "vulkan") return {};
-  const bool of_vulkan = device_given || kernels != "spirv" || !vulkan_disable.empty();
+  if (backend == "vulkan") {
+    ASSAY_TRY(CheckDeviceName(device));
+    const Status known = gpu::CheckVulkanPaths(SplitAtCommas(vulkan_disable));
+    if (known) return {};
+    return Fail(ErrorCode::kInvalidArgument, "--vulkan-disable", known.error().message());
+  }
+  const bool of_vulkan = device_given || kernels_given || !vulkan_disable.empty();
   if (!of_vulkan) return {};
-  const std::string_view flag = device_given         ? "--device"
-                                : kernels != "spirv" ? "--kernels source"
-                                                     : "--vulkan-disable";
-  return Fail(ErrorCode::kInvalidArgument, std::string(flag),
+  const std::string flag = device_given    ? "--device"
+                           : kernels_given ? "--kernels " + kernels
+                                           : "--vulkan-disable";
+  return Fail(ErrorCode::kInvalidArgument, flag,
               fmt::format("{} is of the backend vulkan, and the backend is {}; add --backend "
                           "vulkan.",
                           flag, backend));
@@ -240,11 +277,7 @@ Result<std::unique_ptr<gpu::Backend>> MakeBackend(const Context& context, const 
   ASSAY_ASSIGN_OR_RETURN(options.schedule, gpu::ParseSchedule(flags.schedule));
   options.vulkan.device = flags.device;
   options.vulkan.kernels_from_source = flags.kernels == "source";
-  for (std::string_view rest = flags.vulkan_disable; !rest.empty();) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    options.vulkan.disabled.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
+  options.vulkan.disabled = SplitAtCommas(flags.vulkan_disable);
   return gpu::MakeBackend(flags.backend, options);
 }
 

@@ -30,6 +30,7 @@ struct EngineFlags {
   std::string device;
   bool device_given = false;
   std::string kernels = "spirv";
+  bool kernels_given = false;
   std::string vulkan_disable;
   std::string schedule = "recorded";
   int64_t drop_barrier = 0;
@@ -78,6 +79,12 @@ std::string ContextAdvice(uint32_t positions, const llm::Config& config);
 // (docs/engine.md): from x = 1 on, x = x * 6364136223846793005 + 1442695040888963407 modulo 2^64,
 // and the id is the remainder of x / 2^33 by the smaller of 256 and the vocabulary.
 std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary);
+
+// Error kInvalidArgument when the list that `flag` gives names a number twice.
+Status CheckNamedOnce(std::string_view flag, std::vector<int64_t> numbers);
+
+// Error kInvalidArgument for a value of --device that is only spaces.
+Status CheckDeviceName(const std::string& device);
 
 // The backend that --backend names, with `threads` threads (0: one for each core), under
 // --schedule.

@@ -124,7 +124,10 @@ CommandSpec MutateCommand::Describe() {
 }
 
 Status MutateCommand::CheckArguments() {
-  if (trace_.empty()) return {};
+  if (trace_.empty()) {
+    ASSAY_TRY(engine_.Check());
+    return CheckNamedOnce("--depth", depths_);
+  }
   for (const auto& [names, given] : decode_flags_) {
     if (!*given) continue;
     return Fail(ErrorCode::kInvalidArgument, names,

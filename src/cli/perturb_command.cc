@@ -97,6 +97,7 @@ CommandSpec PerturbCommand::Describe() {
 
 Status PerturbCommand::CheckArguments() {
   ASSAY_TRY(engine_.Check());
+  ASSAY_TRY(CheckNamedOnce("--depth", depths_));
   for (const std::string& word : schedule_words_) {
     const Result<gpu::Schedule> schedule = gpu::ParseSchedule(word);
     if (!schedule) {

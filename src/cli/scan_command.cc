@@ -1,6 +1,9 @@
 #include "cli/scan_command.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -8,6 +11,7 @@
 #include "assay/prove.h"
 
 #include "base/file.h"
+#include "cli/engine_flags.h"
 #include "cli/kernel_scan.h"
 
 namespace assay::cli {
@@ -20,6 +24,7 @@ class ScanCommand final : public Command {
   Result<int> Run(Context& context) override;
 
  private:
+  Status CheckCompared() const;
   Result<int> Write(Context& context) const;
   Result<int> Compare(Context& context) const;
 
@@ -27,7 +32,9 @@ class ScanCommand final : public Command {
   prove::Scan Make() const;
 
   std::string backend_ = "cpu";
+  bool backend_given_ = false;
   std::string method_ = "best";
+  bool method_given_ = false;
   std::string device_;
   std::string output_;
   bool compare_ = false;
@@ -62,7 +69,8 @@ CommandSpec ScanCommand::Describe() {
                 {.names = "--backend",
                  .value = ChoiceValue{&backend_, {"cpu", "vulkan"}},
                  .placeholder = "NAME",
-                 .help = "Whose kernels are scanned."},
+                 .help = "Whose kernels are scanned.",
+                 .given = &backend_given_},
                 {.names = "--device",
                  .value = TextValue{&device_},
                  .placeholder = "NAME|N",
@@ -74,11 +82,12 @@ CommandSpec ScanCommand::Describe() {
                                       {"best", std::string(kCodeMethod), std::string(kSourceMethod),
                                        std::string(kSpirvMethod), std::string(kDriverMethod)}},
                  .placeholder = "METHOD",
-                 .help = "How digests are made."},
+                 .help = "How digests are made.",
+                 .given = &method_given_},
                 {.names = "-o,--output",
                  .value = TextValue{&output_},
                  .placeholder = "FILE",
-                 .help = "Writes the scan there instead of to standard output.",
+                 .help = "Writes the scan there instead of to standard output, which - is.",
                  .show_default = false}},
       .examples = {{"assay scan -o before.scan", "Scans this program."},
                    {"assay scan --compare before.scan after.scan", "Says which kernels changed."},
@@ -91,6 +100,22 @@ CommandSpec ScanCommand::Describe() {
                          "those compared is refused."}},
       .quiet_help = "With --compare prints nothing but errors; else it changes nothing.",
   };
+}
+
+// Two scans say themselves what they are of.
+Status ScanCommand::CheckCompared() const {
+  const std::pair<std::string_view, bool> of_a_scan[] = {{"--output", !output_.empty()},
+                                                         {"--backend", backend_given_},
+                                                         {"--method", method_given_},
+                                                         {"--device", !device_.empty()}};
+  for (const auto& [flag, given] : of_a_scan) {
+    if (!given) continue;
+    return Fail(ErrorCode::kInvalidArgument, std::string(flag),
+                fmt::format("{} does not go with --compare.", flag));
+  }
+  if (std::ranges::count(paths_, "") == 0) return {};
+  return Fail(ErrorCode::kInvalidArgument, "SCAN",
+              "SCAN is empty (\"\"); name a file or a folder of evidence.");
 }
 
 Status ScanCommand::CheckArguments() {
@@ -106,9 +131,7 @@ Status ScanCommand::CheckArguments() {
   if (!compare_ && json_) {
     return Fail(ErrorCode::kInvalidArgument, "--json", "--json needs --compare.");
   }
-  if (compare_ && !output_.empty()) {
-    return Fail(ErrorCode::kInvalidArgument, "--output", "--output does not go with --compare.");
-  }
+  if (compare_) return CheckCompared();
   const bool shaders = method_ == kSpirvMethod || method_ == kDriverMethod;
   if (method_ != "best" && shaders != (backend_ == "vulkan")) {
     return Fail(
@@ -117,6 +140,7 @@ Status ScanCommand::CheckArguments() {
                     "--backend {}.",
                     method_, shaders ? "vulkan" : "cpu", backend_, shaders ? "vulkan" : "cpu"));
   }
+  ASSAY_TRY(CheckDeviceName(device_));
   if (!device_.empty() && method_ != kDriverMethod) {
     return Fail(
         ErrorCode::kInvalidArgument, "--device",
@@ -139,7 +163,7 @@ prove::Scan ScanCommand::Make() const {
 Result<int> ScanCommand::Write(Context& context) const {
   const prove::Scan scan = Make();
   const std::string text = prove::FormatScan(scan);
-  if (output_.empty()) {
+  if (output_.empty() || output_ == "-") {
     context.Print(text);
   } else {
     ASSAY_TRY(WriteFile(output_, text));

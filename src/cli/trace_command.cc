@@ -123,12 +123,7 @@ Status TraceCommand::CheckArguments() {
                 "There is no folder to write: give one with -o.");
   }
   std::sort(depths_.begin(), depths_.end());
-  const auto twice = std::adjacent_find(depths_.begin(), depths_.end());
-  if (twice != depths_.end()) {
-    return Fail(ErrorCode::kInvalidArgument, "--depth",
-                fmt::format("--depth names {} twice; name each depth once.", *twice));
-  }
-  return {};
+  return CheckNamedOnce("--depth", depths_);
 }
 
 std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::Config& config,

@@ -158,10 +158,30 @@ TEST_F(ScanCommandTest, C1_WrongWordsAreUsageErrors) {
   EXPECT_EQ(Run({"scan", "--backend", "vulkan", "--device", "0"}), 64);
   EXPECT_EQ(Run({"scan", "--backend", "null"}), 64);
   EXPECT_EQ(Run({"scan", "--compare", "one"}), 64);
+  EXPECT_EQ(Run({"scan", "--compare", "one", ""}), 64);
+  EXPECT_THAT(err_, HasSubstr("SCAN is empty"));
+  for (const auto& [flag, value] : {std::pair{"--backend", "vulkan"},
+                                    {"--backend", "cpu"},
+                                    {"--method", "best"},
+                                    {"--device", "0"},
+                                    {"-o", "file"}}) {
+    EXPECT_EQ(Run({"scan", "--compare", flag, value, "one", "two"}), 64) << flag;
+    EXPECT_THAT(err_, HasSubstr("does not go with --compare")) << flag;
+  }
+  EXPECT_EQ(Run({"scan", "--backend", "vulkan", "--method", "spirv-driver-1", "--device", " "}),
+            64);
   EXPECT_EQ(Run({"scan", "one"}), 64);
   EXPECT_EQ(Run({"scan", "--json"}), 64);
   EXPECT_EQ(Run({"scan", "--method", "guess"}), 64);
   EXPECT_EQ(Run({"scan", "--compare", In("none"), In("none")}), 2);
+}
+
+TEST_F(ScanCommandTest, ADashIsStandardOutput) {
+  ASSERT_EQ(Run({"scan", "--backend", "vulkan"}), 0) << err_;
+  const std::string scan = out_;
+  ASSERT_EQ(Run({"scan", "--backend", "vulkan", "-o", "-"}), 0) << err_;
+  EXPECT_EQ(out_, scan);
+  EXPECT_FALSE(fs::exists("-"));
 }
 
 }  // namespace
