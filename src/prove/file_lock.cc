@@ -14,8 +14,14 @@
 
 namespace assay::prove {
 
-Result<FileLock> FileLock::Open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+Result<FileLock> FileLock::Open(const std::string& path) { return OpenAs(path, O_RDWR | O_CREAT); }
+
+Result<FileLock> FileLock::OpenFolder(const std::string& path) {
+  return OpenAs(path, O_RDONLY | O_DIRECTORY);
+}
+
+Result<FileLock> FileLock::OpenAs(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
   if (fd >= 0) return FileLock(path, fd);
   return Fail(ErrorCode::kIo, path,
               fmt::format("Cannot open \"{}\" to lock it: {}.", path,

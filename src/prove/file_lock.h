@@ -15,6 +15,8 @@ class FileLock final {
   FileLock() = default;
   // The file is made where it is missing. Nothing is locked yet. kIo.
   static Result<FileLock> Open(const std::string& path);
+  // A folder that is there, in which nothing is made; it takes no holder's number. kIo.
+  static Result<FileLock> OpenFolder(const std::string& path);
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
@@ -31,6 +33,7 @@ class FileLock final {
   int64_t Holder() const;
 
  private:
+  static Result<FileLock> OpenAs(const std::string& path, int flags);
   FileLock(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   Result<bool> Try(int how);
 

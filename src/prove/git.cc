@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -302,12 +303,33 @@ std::vector<std::string> Repository::Worktrees() const {
   return folders;
 }
 
+Result<FileLock> Repository::LockWorktrees(const std::function<bool()>& stop) const {
+  constexpr int kPollMs = 20;
+  const Result<ProcessResult> common = Git(root_, {"rev-parse", "--git-common-dir"}, {}, stop);
+  if (!common || common->exit_status != 0) return FileLock();
+  const fs::path folder = fs::path(root_) / common->out.substr(0, common->out.find('\n'));
+  Result<FileLock> lock = FileLock::OpenFolder(folder.string());
+  if (!lock) return FileLock();
+  for (;;) {
+    const Result<bool> locked = lock->TryExclusive();
+    if (!locked || *locked) return lock;
+    if (stop && stop()) {
+      return Fail(ErrorCode::kCancelled, root_,
+                  fmt::format("Stopped while another run made a worktree of \"{}\".", root_));
+    }
+    ::poll(nullptr, 0, kPollMs);
+  }
+}
+
 Status Repository::AddWorktree(const TreeState& state, const std::string& folder) const {
   std::error_code ignored;
   if (fs::exists(folder, ignored)) RemoveWorktree(folder);
   // --force: an entry that a killed process left in the list is taken over.
-  const auto added =
-      Run({"worktree", "add", "--force", "--detach", "--quiet", folder, state.commit});
+  const auto added = [&]() -> Result<std::string> {
+    ASSAY_ASSIGN_OR_RETURN(const FileLock lock, LockWorktrees(stop_));
+    return Run({"worktree", "add", "--force", "--detach", "--quiet", folder, state.commit});
+  }();
+  if (!added && added.error().code() == ErrorCode::kCancelled) return Fail(added.error());
   if (!added) {
     RemoveWorktree(folder);
     return Fail(added.error());
@@ -319,6 +341,7 @@ Status Repository::AddWorktree(const TreeState& state, const std::string& folder
 }
 
 void Repository::RemoveWorktree(const std::string& folder) const {
+  const Result<FileLock> lock = LockWorktrees(nullptr);
   // Twice --force also removes one that is locked, as a worktree is while it is being made. The
   // second time is for one of which git removed only a part.
   for (int i = 0; i < 2; ++i) {

@@ -9,6 +9,8 @@
 
 #include "assay/base.h"
 
+#include "prove/file_lock.h"
+
 namespace assay::prove {
 
 // The state of a working tree: a commit, and what differs from it.
@@ -45,12 +47,16 @@ class Repository final {
   // The folders of all worktrees in the repository's list; empty when git does not tell.
   std::vector<std::string> Worktrees() const;
   // Makes a worktree of `state` at `folder`: its commit checked out, and the files that differ
-  // copied from the working tree. What an earlier process left there is taken away first.
+  // copied from the working tree. What an earlier process left there is taken away first. One at a
+  // time in a repository, since git reads what another git has half written of its own worktree.
   Status AddWorktree(const TreeState& state, const std::string& folder) const;
   // Takes it away, from the disk and from the repository's list. Never stops for a signal.
   void RemoveWorktree(const std::string& folder) const;
 
  private:
+  // Waits for other processes that change the list of worktrees. Nothing where the file system has
+  // no locks. Error kCancelled.
+  Result<FileLock> LockWorktrees(const std::function<bool()>& stop) const;
   // `path` from the root on, links followed; empty when it lies outside.
   std::string Inside(const std::string& path) const;
   Repository(std::string root, std::function<bool()> stop)

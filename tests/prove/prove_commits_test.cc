@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "prove/file_lock.h"
+#include "prove/git.h"
 #include "prove/process.h"
 #include "support/temp_folder.h"
 
@@ -487,6 +488,26 @@ TEST_F(ProveTest, P1_WorktreesOfDeadRunsAreTakenAwayAndOthersStay) {
   ASSERT_TRUE(prove::Prove(config_, options));
   EXPECT_THAT(Git({"worktree", "list"}), AllOf(Not(HasSubstr("0123")), HasSubstr(other)));
   EXPECT_FALSE(fs::exists(site + "/source"));
+}
+
+// git reads what another git has half written of its own worktree, and fails.
+TEST_F(ProveTest, P1_WorktreesOfOneRepositoryAreMadeOneAtATime) {
+  std::optional<FileLock> other = FileLock::OpenFolder(Repo() + "/.git").value();
+  ASSERT_TRUE(other->TryExclusive().value());
+  const std::string folder = (dir_ / "made").string();
+  const auto asked = [&] {
+    EXPECT_TRUE(!other || !fs::exists(folder));
+    other.reset();
+    return false;
+  };
+  const Repository repository = Repository::Find(Repo(), asked).value();
+  TreeState state;
+  state.commit = state.identity = repository.Commit("HEAD").value();
+  ASSERT_TRUE(repository.AddWorktree(state, folder));
+  EXPECT_FALSE(other);
+  other.reset();
+  EXPECT_TRUE(fs::exists(folder + "/plan"));
+  repository.RemoveWorktree(folder);
 }
 
 TEST_F(ProveTest, P1_WhoWaitsForAnotherRunSaysForWhom) {
