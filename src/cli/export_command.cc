@@ -9,6 +9,7 @@
 
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/output_paths.h"
@@ -26,7 +27,8 @@ class ExportCommand final : public Command {
         .description =
             "A trace holds no times, so the time that is shown is logical: what runs between two "
             "barriers begins together, each dispatch a step long and on a lane of its own. Arrows "
-            "lead from who wrote bytes last to each dispatch or host access that reads them; one "
+            "lead from who wrote bytes last to each dispatch or host access that reads them, where "
+            "there are many writers of a buffer from the latest; one "
             "between two dispatches that no barrier orders is of the category \"unordered\".\n\n"
             "Open the file at ui.perfetto.dev, which reads it in the browser, or in "
             "chrome://tracing.",
@@ -49,7 +51,12 @@ class ExportCommand final : public Command {
                    .value = IntegerValue{&lanes_, 1, 10'000},
                    .placeholder = "N",
                    .help = "Dispatches of one group that are shown at once; further ones follow "
-                           "a step later."}},
+                           "a step later."},
+                  {.names = "--arrows",
+                   .value = IntegerValue{&arrows_, 0, 1'000'000},
+                   .placeholder = "N",
+                   .help = "Arrows from the latest writers of a buffer to one that reads it; the "
+                           "others are left out and counted."}},
         .examples = {{"assay export --perfetto run.trace -o run.json", "For ui.perfetto.dev."},
                      {"assay export --perfetto run.trace --limit 1000 | gzip > run.json.gz",
                       "The beginning of a long trace."}},
@@ -85,12 +92,13 @@ class ExportCommand final : public Command {
       block.clear();
       return {};
     };
-    PerfettoExport exporting(
-        {.max_dispatches = static_cast<uint64_t>(limit_), .lanes = static_cast<uint32_t>(lanes_)},
-        [&](std::string_view text) -> Status {
-          block += text;
-          return block.size() < kBlockBytes ? Status() : flush();
-        });
+    PerfettoExport exporting({.max_dispatches = static_cast<uint64_t>(limit_),
+                              .lanes = static_cast<uint32_t>(lanes_),
+                              .arrows = static_cast<uint32_t>(arrows_)},
+                             [&](std::string_view text) -> Status {
+                               block += text;
+                               return block.size() < kBlockBytes ? Status() : flush();
+                             });
     ASSAY_TRY(exporting.Begin(path_));
     const Progress progress = context.StartProgress("exporting");
     for (;;) {
@@ -110,14 +118,21 @@ class ExportCommand final : public Command {
           "The trace holds buffers without a deterministic place; no arrows lead to them.");
     }
     if (exporting.left_out() > 0) {
+      context.Warn(fmt::format("{} of {} {} left out; --limit says how many are written.",
+                               exporting.left_out(),
+                               Counted(exporting.left_out() + exporting.dispatches(), "dispatch"),
+                               exporting.left_out() == 1 ? "was" : "were"));
+    }
+    if (const uint64_t arrows = exporting.arrows_left_out(); arrows > 0) {
       context.Warn(
-          fmt::format("{} of {} dispatches were left out; --limit says how many are "
-                      "written.",
-                      exporting.left_out(), exporting.left_out() + exporting.dispatches()));
+          fmt::format("{} {} left out; --arrows says from how many of a buffer's latest "
+                      "writers one leads to a reader.",
+                      Counted(arrows, "arrow"), arrows == 1 ? "was" : "were"));
     }
     if (file && !context.quiet()) {
-      context.Print(fmt::format("{}: {} dispatches, {} arrows\n", Printable(output_),
-                                exporting.dispatches(), exporting.arrows()));
+      context.Print(fmt::format("{}: {}, {}\n", Printable(output_),
+                                Counted(exporting.dispatches(), "dispatch"),
+                                Counted(exporting.arrows(), "arrow")));
     }
     return kExitOk;
   }
@@ -128,6 +143,7 @@ class ExportCommand final : public Command {
   bool perfetto_ = false;
   int64_t limit_ = 100'000;
   int64_t lanes_ = 32;
+  int64_t arrows_ = 8;
 };
 
 }  // namespace

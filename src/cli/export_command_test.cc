@@ -26,6 +26,7 @@ using ::testing::HasSubstr;
 
 constexpr int kBuffers = 3;
 constexpr uint64_t kBytes = 16;
+constexpr uint32_t kAllArrows = 1000;
 
 // A random trace of small buffers.
 std::string RandomTrace(uint32_t seed) {
@@ -174,9 +175,9 @@ TEST(PerfettoExportTest, E4_ArrowsAreThoseOfEveryByte) {
     SCOPED_TRACE(seed);
     const std::string text = RandomTrace(seed);
     const std::set<Pair> pairs = PairsByBytes(text);
-    EXPECT_EQ(PairsOfArrows(Export(text)), pairs);
+    EXPECT_EQ(PairsOfArrows(Export(text, {.arrows = kAllArrows})), pairs);
     // Lanes change where slices lie, and nothing else.
-    EXPECT_EQ(PairsOfArrows(Export(text, {.lanes = 1})), pairs);
+    EXPECT_EQ(PairsOfArrows(Export(text, {.lanes = 1, .arrows = kAllArrows})), pairs);
     arrows += pairs.size();
   }
   EXPECT_GT(arrows, 500U);
@@ -220,6 +221,37 @@ TEST(PerfettoExportTest, E1_WhatNoBarrierOrdersIsShownAtOnce) {
   EXPECT_EQ(last, 30);
 }
 
+// A cache that every step adds a row to and reads whole, as attention does.
+std::string TraceOfACache(int steps) {
+  std::string text =
+      "assay-trace 2\nbuffer #0 size=65536 kind=scratch label=\"cache\"\n"
+      "buffer #1 size=4 kind=scratch label=\"out\"\n"
+      "kernel k0 name=f digest=a1 workgroup=1,1,1\nbegin\n";
+  for (int i = 0; i < steps; ++i) {
+    text += fmt::format("dispatch k0 grid=1,1,1 w#0[{},{})\nbarrier\n", 4 * i, 4 * i + 4);
+    text += fmt::format("dispatch k0 grid=1,1,1 r#0[0,{}) r#1[0,4) w#1[0,4)\nbarrier\n", 4 * i + 4);
+  }
+  return assay::testing::Sealed(text + "commit\n");
+}
+
+TEST(PerfettoExportTest, E4_ArrowsGrowAsDispatchesDo) {
+  const json trace = Export(TraceOfACache(100), {.arrows = 3});
+  const std::set<Pair> pairs = PairsOfArrows(trace);
+  // The latest three rows, and what the step before wrote to the other buffer.
+  EXPECT_EQ(pairs.size(), 1U + 2 + 98 * 3 + 99);
+  EXPECT_EQ(trace.at("otherData").at("assay.arrows_left_out"), 100 * 101 / 2 - (1 + 2 + 98 * 3));
+  uint64_t reader = 0;
+  for (const Pair& pair : pairs) reader = std::max(reader, std::get<1>(pair));
+  std::set<std::string> bytes;
+  for (const auto& [from, to, buffer, within] : pairs) {
+    if (to == reader && buffer == "#0 cache") bytes.insert(within);
+  }
+  EXPECT_EQ(bytes, (std::set<std::string>{"[388,392)", "[392,396)", "[396,400)"}));
+  EXPECT_EQ(Export(TraceOfACache(100)).at("otherData").at("assay.arrows_left_out"),
+            100 * 101 / 2 - (93 * 8 + 28));
+  EXPECT_TRUE(PairsOfArrows(Export(TraceOfACache(5), {.arrows = 0})).empty());
+}
+
 TEST(PerfettoExportTest, WhatLiesBehindTheLimitIsCounted) {
   const json whole = Export(RandomTrace(7));
   const uint64_t all = whole.at("otherData").at("assay.dispatches");
@@ -248,12 +280,16 @@ TEST_F(ExportCommandTest, WritesAWholeFileOrNone) {
   ASSERT_TRUE(WriteFile(In("t.trace"), RandomTrace(3)));
   EXPECT_EQ(Run({In("t.trace")}), 64);
   EXPECT_THAT(err_->text(), HasSubstr("The format is missing: give --perfetto."));
-  EXPECT_EQ(Run({"--perfetto", In("t.trace"), "-o", In("t.json")}), 0);
+  EXPECT_EQ(Run({"--perfetto", "--arrows", "1000", In("t.trace"), "-o", In("t.json")}), 0);
   EXPECT_THAT(out_->text(), HasSubstr("t.json: "));
+  EXPECT_EQ(err_->text(), "");
   const std::string text = ReadFile(In("t.json")).value();
   EXPECT_EQ(PairsOfArrows(json::parse(text)), PairsByBytes(RandomTrace(3)));
-  EXPECT_EQ(Run({"--perfetto", In("t.trace")}), 0);
+  EXPECT_EQ(Run({"--perfetto", "--arrows", "1000", In("t.trace")}), 0);
   EXPECT_EQ(out_->text(), text);
+  EXPECT_EQ(Run({"--perfetto", "--arrows", "1", In("t.trace")}), 0);
+  EXPECT_THAT(err_->text(), HasSubstr("were left out; --arrows says from how many of a buffer's "
+                                      "latest writers one leads to a reader."));
   EXPECT_EQ(Run({"--perfetto", "--limit", "2", "-o", In("u.json"), In("t.trace")}), 0);
   EXPECT_THAT(err_->text(), HasSubstr("dispatches were left out; --limit says"));
   // A trace that is cut leaves the older file as it was.

@@ -52,8 +52,9 @@ Status PerfettoExport::Finish() {
   if (inside_) ASSAY_TRY(On(trace::CommitEvent{}, 0));
   return sink_(fmt::format(
       "\n],\"otherData\":{{{}\"assay.steps\":\"one for each dispatch of a lane; no time "
-      "was measured\",\"assay.dispatches\":{},\"assay.left_out\":{}}}}}\n",
-      facts_, dispatches_, left_out_));
+      "was "
+      "measured\",\"assay.dispatches\":{},\"assay.left_out\":{},\"assay.arrows_left_out\":{}}}}}\n",
+      facts_, dispatches_, left_out_, arrows_left_out_));
 }
 
 Status PerfettoExport::Write(std::string_view event) {
@@ -91,19 +92,36 @@ void PerfettoExport::CollectArrows(const trace::BufferAccess& access,
   buffer->second.written.ForEach(access.range, [&](const auto& entry) {
     const ByteRange shared = access.range.Intersect(entry.range());
     if (entry.state.line == 0 || shared.empty()) return;
-    const auto same = std::ranges::find_if(*arrows, [&](const Arrow& arrow) {
-      return arrow.writer == entry.state && arrow.buffer == access.buffer;
-    });
-    if (same == arrows->end()) {
-      arrows->push_back({entry.state, access.buffer, shared});
-    } else {
-      same->within = {std::min(same->within.begin, shared.begin),
-                      std::max(same->within.end, shared.end)};
-    }
+    arrows->push_back({entry.state, access.buffer, shared});
   });
 }
 
-Status PerfettoExport::WriteArrows(const std::vector<Arrow>& arrows, const Slice& reader) {
+void PerfettoExport::KeepLatest(std::vector<Arrow>* arrows) {
+  std::ranges::sort(*arrows, [](const Arrow& a, const Arrow& b) {
+    return std::pair(a.buffer, b.writer.line) < std::pair(b.buffer, a.writer.line);
+  });
+  std::vector<Arrow> kept;
+  uint64_t of_buffer = 0;
+  for (size_t i = 0; i < arrows->size(); ++i) {
+    const Arrow& arrow = (*arrows)[i];
+    const Arrow* before = i == 0 ? nullptr : &(*arrows)[i - 1];
+    const bool same_buffer = before != nullptr && before->buffer == arrow.buffer;
+    const bool same_writer = same_buffer && before->writer == arrow.writer;
+    of_buffer = same_buffer ? of_buffer + (same_writer ? 0 : 1) : 1;
+    if (of_buffer > options_.arrows) {
+      if (!same_writer) ++arrows_left_out_;
+    } else if (same_writer) {
+      ByteRange& within = kept.back().within;
+      within = {std::min(within.begin, arrow.within.begin), std::max(within.end, arrow.within.end)};
+    } else {
+      kept.push_back(arrow);
+    }
+  }
+  *arrows = std::move(kept);
+}
+
+Status PerfettoExport::WriteArrows(std::vector<Arrow> arrows, const Slice& reader) {
+  KeepLatest(&arrows);
   for (const Arrow& arrow : arrows) {
     const Slice& writer = arrow.writer.slice;
     // Without a barrier between them nothing says that the reader sees the bytes.
@@ -144,7 +162,7 @@ Status PerfettoExport::AddHostAccess(const trace::BufferAccess& access, uint64_t
   std::vector<Arrow> arrows;
   CollectArrows(access, &arrows);
   SetWriter(access, {line, slice});
-  return WriteArrows(arrows, slice);
+  return WriteArrows(std::move(arrows), slice);
 }
 
 Status PerfettoExport::On(const trace::MetaEvent& event, uint64_t) {
@@ -226,7 +244,7 @@ Status PerfettoExport::On(const trace::DispatchEvent& event, uint64_t line) {
       group_, ExtentText(event.grid), event.shared_bytes, args, kernel.facts, bindings)));
   // A dispatch reads what was there before it writes.
   for (const trace::BufferAccess& access : event.accesses) SetWriter(access, {line, slice});
-  return WriteArrows(arrows, slice);
+  return WriteArrows(std::move(arrows), slice);
 }
 
 Status PerfettoExport::On(const trace::BarrierEvent&, uint64_t line) {

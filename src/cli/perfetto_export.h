@@ -3,7 +3,8 @@
 // A trace holds no times. The time here is logical, in steps: what runs between two barriers begins
 // together, one dispatch a step on a lane of its own; dispatches of a group that has more than
 // there are lanes follow in further steps. A host access takes a step of its own. An arrow leads
-// from who wrote bytes last to each dispatch or host access that reads them.
+// from who wrote bytes last to each dispatch or host access that reads them, where there are many
+// for one buffer from the latest ones.
 #ifndef ASSAY_CLI_PERFETTO_EXPORT_H_
 #define ASSAY_CLI_PERFETTO_EXPORT_H_
 
@@ -24,6 +25,9 @@ namespace assay::cli {
 struct PerfettoOptions {
   uint64_t max_dispatches = 100'000;  // Nothing is written of what comes behind them.
   uint32_t lanes = 32;                // At least 1.
+  // To one reader, from the latest writers of each buffer that it reads: a cache that every step
+  // adds to and reads whole would have an arrow for each pair of steps.
+  uint32_t arrows = 8;
 };
 
 // Writes events as they come, in memory bounded by the buffers alive and the ranges written in
@@ -47,6 +51,7 @@ class PerfettoExport final {
   uint64_t dispatches() const { return dispatches_; }  // That were written.
   uint64_t arrows() const { return arrows_; }
   uint64_t left_out() const { return left_out_; }  // Dispatches behind the limit.
+  uint64_t arrows_left_out() const { return arrows_left_out_; }
 
  private:
   // Where something stands in the output.
@@ -82,7 +87,9 @@ class PerfettoExport final {
   Status NameLanes(uint64_t used);
   std::string BufferName(trace::BufferId id) const;
   void CollectArrows(const trace::BufferAccess& access, std::vector<Arrow>* arrows) const;
-  Status WriteArrows(const std::vector<Arrow>& arrows, const Slice& reader);
+  // Makes one of those of a pair and a buffer, and keeps the latest of each buffer.
+  void KeepLatest(std::vector<Arrow>* arrows);
+  Status WriteArrows(std::vector<Arrow> arrows, const Slice& reader);
   void SetWriter(const trace::BufferAccess& access, const Writer& writer);
   void CloseGroup();
   Status AddHostAccess(const trace::BufferAccess& access, uint64_t line);
@@ -119,6 +126,7 @@ class PerfettoExport final {
   uint64_t dispatches_ = 0;
   uint64_t arrows_ = 0;
   uint64_t left_out_ = 0;
+  uint64_t arrows_left_out_ = 0;
 };
 
 }  // namespace assay::cli
