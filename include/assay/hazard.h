@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,6 +77,8 @@ struct Options {
   // Findings beyond this many are counted but not listed; so are redundant barriers, notes and
   // suggestions, each on its own.
   uint64_t max_listed = 1'000'000;
+  // trace::ReaderLimits'.
+  std::function<bool()> stop = {};
 };
 
 // Who did one side of a finding.
@@ -240,6 +243,7 @@ struct MutationReport {
   std::vector<Mutant> mutants;  // One a barrier, in order.
   uint64_t killed = 0;
   uint64_t killed_possible = 0;  // Of those, by possible pairs only.
+  uint64_t hazards = 0;          // With all barriers in place, by the check's own count.
 
   // Owns the kernel names and labels above.
   std::shared_ptr<const void> names;
@@ -247,8 +251,9 @@ struct MutationReport {
   uint64_t survived() const { return mutants.size() - killed; }
 };
 
-// Drops each barrier of a trace in turn, in one pass over the trace. Errors as CheckTrace.
-Result<MutationReport> MutateTrace(const std::string& path);
+// Drops each barrier of a trace in turn, in one pass over the trace. Errors as CheckTrace;
+// `stop` is trace::ReaderLimits'.
+Result<MutationReport> MutateTrace(const std::string& path, const std::function<bool()>& stop = {});
 // The same for a trace in memory, plain or zstd.
 Result<MutationReport> MutateTraceText(std::string_view text, std::string name);
 

@@ -307,8 +307,9 @@ class TraceWriter final {
 };
 
 // Replaces the `end` line of the trace at `path`, or adds one where there is none, after checking
-// every other line (for cases written by hand).
-Status Seal(const std::string& path);
+// every other line (for cases written by hand). `stop` is ReaderLimits'; the file is then as it
+// was.
+Status Seal(const std::string& path, const std::function<bool()>& stop = {});
 
 // --- Reading
 // ---------------------------------------------------------------------------------------------------------
@@ -316,6 +317,9 @@ Status Seal(const std::string& path);
 struct ReaderLimits {
   uint64_t max_line_bytes = 1 << 20;        // A longer line is refused.
   uint64_t max_bytes = uint64_t{64} << 30;  // Of text, after decompression.
+  // Asked at the first event and now and then behind it; once it says true, the reading ends with
+  // kCancelled. Empty: never.
+  std::function<bool()> stop = {};
 };
 
 // Reads a trace, plain or `.zst` (told by content), in bounded memory. One thread.

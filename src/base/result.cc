@@ -34,10 +34,10 @@ std::string_view ErrorCodeName(ErrorCode code) {
 
 std::string Error::ToString() const {
   std::string text = message_;
-  for (const std::string& what : context_) {
-    text += " - while ";
-    text += what;
+  for (size_t i = 0; i < context_.size(); ++i) {
+    text.append(i == 0 ? " This was while " : ", while ").append(context_[i]);
   }
+  if (!context_.empty()) text += '.';
   // Messages may quote outside bytes; one error stays one line.
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';

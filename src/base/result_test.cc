@@ -25,7 +25,17 @@ TEST(ErrorTest, CarriesCodeSubjectAndContext) {
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kIo);
   EXPECT_EQ(status.error().subject(), "disk");
-  EXPECT_EQ(status.error().ToString(), "The disk is full. - while writing the trace");
+  EXPECT_EQ(status.error().ToString(), "The disk is full. This was while writing the trace.");
+}
+
+TEST(ErrorTest, WhatWasBeingDoneIsASentence) {
+  const auto error = [](std::string message) {
+    return Error(ErrorCode::kFormat, "", std::move(message)).While("reading a").While("loading b");
+  };
+  EXPECT_EQ(error("It is cut.").ToString(),
+            "It is cut. This was while reading a, while loading b.");
+  EXPECT_EQ(error("Did you mean \"x\"?").ToString(),
+            "Did you mean \"x\"? This was while reading a, while loading b.");
 }
 
 TEST(ErrorTest, StaysOneLine) {

@@ -10,6 +10,7 @@
 #include "assay/record.h"
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
@@ -259,8 +260,9 @@ void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
   const auto decode = std::ranges::find(rows_, "decode", &Row::kind);
   if (decode != rows_.end()) {
     context.Print(fmt::format(
-        "a token: {} dispatches, {} barriers, {} commits; as encoded {}, {}\n", decode->dispatches,
-        decode->barriers, decode->commits, decode->dispatches_encoded, decode->barriers_encoded));
+        "a token: {}, {}, {}; as encoded {}, {}\n", Counted(decode->dispatches, "dispatch"),
+        Counted(decode->barriers, "barrier"), Counted(decode->commits, "commit"),
+        decode->dispatches_encoded, decode->barriers_encoded));
   }
   context.Print(fmt::format("peak memory {:.1f} MiB\n",
                             static_cast<double>(PeakRssBytes()) / (1024.0 * 1024.0)));

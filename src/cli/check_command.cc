@@ -75,14 +75,20 @@ CommandSpec CheckCommand::Describe() {
 }
 
 Result<int> CheckCommand::Run(Context& context) {
-  hazard::Options options{
-      .suppressions = {}, .strict = strict_, .max_listed = static_cast<uint64_t>(max_findings_)};
+  hazard::Options options{.suppressions = {},
+                          .strict = strict_,
+                          .max_listed = static_cast<uint64_t>(max_findings_),
+                          .stop = [&context] { return context.cancelled(); }};
   if (!suppress_path_.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(suppress_path_));
     ASSAY_ASSIGN_OR_RETURN(options.suppressions, hazard::ParseSuppressions(text, suppress_path_));
   }
   Result<hazard::Report> checked = hazard::CheckTrace(path_, options);
   hazard::Report report;
+  if (!checked && checked.error().code() == ErrorCode::kCancelled) {
+    return SayStopped(Result<int>(Fail(checked.error())),
+                      "Stopped before the whole trace was checked.");
+  }
   if (checked) {
     report = std::move(*checked);
   } else {

@@ -1,3 +1,5 @@
+#include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -33,11 +35,13 @@ class CheckCommandTest : public ::testing::Test {
   int RunAny(const std::vector<std::string>& words) {
     out_ = std::make_unique<StringOutput>();
     err_ = std::make_unique<StringOutput>();
-    return RunProgram(words, Commands(), {.out = out_.get(), .err = err_.get()});
+    return RunProgram(words, Commands(),
+                      {.out = out_.get(), .err = err_.get(), .stop_signal = &signal_});
   }
   const std::string& out() const { return out_->text(); }
   const std::string& err() const { return err_->text(); }
 
+  std::atomic<int> signal_{0};
   std::unique_ptr<StringOutput> out_, err_;
 };
 
@@ -52,6 +56,38 @@ TEST_F(CheckCommandTest, H1_StatusSaysWhetherThereAreHazards) {
                               "1\n"));
   EXPECT_THAT(out(), HasSubstr("not seen by any check of a trace: races inside one kernel"));
   EXPECT_EQ(err(), "");
+}
+
+TEST_F(CheckCommandTest, EveryCommandThatReadsATraceStopsOnASignal) {
+  const TempFolder temp;
+  const std::string path = (temp.path() / "a.trace").string();
+  const std::string trace = ReadFile(Golden("raw.trace")).value();
+  ASSERT_TRUE(WriteFile(path, trace));
+  signal_ = SIGTERM;
+  for (const char* command : {"check", "mutate", "counts", "seal"}) {
+    EXPECT_EQ(RunAny({command, path}), 143) << command;
+    EXPECT_EQ(out(), "") << command;
+    EXPECT_THAT(err(), HasSubstr(": error: Stopped before the ")) << command;
+  }
+  EXPECT_EQ(ReadFile(path).value(), trace);
+}
+
+TEST_F(CheckCommandTest, C1_EqualTracesWithoutADispatchAreNotedAsEmpty) {
+  const TempFolder temp;
+  const auto write = [&](const char* name, const std::string& text) {
+    const std::string path = (temp.path() / name).string();
+    EXPECT_TRUE(WriteFile(path, text));
+    return path;
+  };
+  const std::string a = write("a", "assay-trace 2\n");
+  const std::string b = write("b", "assay-trace 2\n");
+  ASSERT_EQ(RunAny({"seal", a}), 0) << err();
+  ASSERT_EQ(RunAny({"seal", b}), 0) << err();
+  EXPECT_EQ(RunAny({"compare", a, b}), 0);
+  EXPECT_THAT(err(), HasSubstr("note: Neither trace holds a dispatch"));
+  const std::string full = ReadFile(Golden("raw.trace")).value();
+  EXPECT_EQ(RunAny({"compare", write("c", full), write("d", full)}), 0);
+  EXPECT_THAT(err(), Not(HasSubstr("dispatch")));
 }
 
 TEST_F(CheckCommandTest, RefusedAndUnreadableTracesAre2) {

@@ -6,11 +6,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "assay/compare.h"
 #include "assay/prove.h"
+#include "assay/trace.h"
 
 #include "cli/report_flags.h"
 
@@ -84,6 +86,12 @@ class CompareCommand final : public Command {
       context.Note(
           fmt::format("\"{}\" is compared with itself, which says nothing of a second run.", a_));
     }
+    if (!folders && outcome.verdict == compare::Verdict::kIdentical) {
+      ASSAY_ASSIGN_OR_RETURN(const bool dispatches, HasDispatch(context));
+      if (!dispatches) {
+        context.Note("Neither trace holds a dispatch, so that this says nothing of what runs.");
+      }
+    }
     if (outcome.summary) ASSAY_TRY(reports_.Write(context, *outcome.summary));
     return static_cast<int>(outcome.verdict);
   }
@@ -104,6 +112,18 @@ class CompareCommand final : public Command {
     return Fail(ErrorCode::kInvalidArgument, a ? b_ : a_,
                 fmt::format("\"{}\" is a folder and \"{}\" is not; name two traces or two folders.",
                             a ? a_ : b_, a ? b_ : a_));
+  }
+
+  // Of two traces that are the same: whether there is anything in them.
+  Result<bool> HasDispatch(const Context& context) const {
+    ASSAY_ASSIGN_OR_RETURN(
+        const auto reader,
+        trace::TraceReader::Open(a_, {.stop = [&context] { return context.cancelled(); }}));
+    for (;;) {
+      ASSAY_ASSIGN_OR_RETURN(const std::optional<trace::Event> event, reader->Next());
+      if (!event) return false;
+      if (std::holds_alternative<trace::DispatchEvent>(*event)) return true;
+    }
   }
 
   // What a reader of the text does not want to see all of.

@@ -56,7 +56,10 @@ class CountsCommand final : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    ASSAY_ASSIGN_OR_RETURN(const prove::CountsByTrace counts, prove::ReadCountsOf(path_));
+    ASSAY_ASSIGN_OR_RETURN(
+        const prove::CountsByTrace counts,
+        SayStopped(prove::ReadCountsOf(path_, [&] { return context.cancelled(); }),
+                   "Stopped before the counts were complete."));
     if (json_) {
       context.Print(prove::FormatCountsJson(counts));
     } else if (!context.quiet()) {
@@ -69,11 +72,12 @@ class CountsCommand final : public Command {
     }
     ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(check_));
     ASSAY_ASSIGN_OR_RETURN(const prove::CountsByTrace allowed,
-                           prove::ParseCountsJson(text, check_));
+                           prove::ParseCountsJson(text, check_, path_));
     ASSAY_ASSIGN_OR_RETURN(const prove::CountsCheck check, prove::CheckCounts(counts, allowed));
     for (const std::string& sentence : check.risen) context.PrintError(sentence);
     for (const std::string& sentence : check.fallen) {
-      context.Note(fmt::format("{} Take it over with --update.", sentence));
+      context.Note(fmt::format("{} Take it over with `assay counts --check {} --update {}`.",
+                               sentence, check_, path_));
     }
     return check.risen.empty() ? kExitOk : kExitDifferent;
   }

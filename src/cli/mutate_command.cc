@@ -48,7 +48,7 @@ class MutateCommand final : public Command {
   Status MutateModel(Context& context);
   Status MutateDepth(Context& context, DecodeRig& rig, const hazard::MutationReport& checked,
                      int64_t depth);
-  void AddHazards(Context& context, const hazard::Report& whole);
+  void AddHazards(Context& context, uint64_t hazards);
   void Add(Context& context, Verdict verdict);
   void PrintVerdict(Context& context, const Verdict& verdict) const;
   static ordered_json Json(const Verdict& verdict);
@@ -139,14 +139,13 @@ Status MutateCommand::CheckArguments() {
 }
 
 // A program that has hazards with all its barriers proves nothing of any of them.
-void MutateCommand::AddHazards(Context& context, const hazard::Report& whole) {
-  if (whole.hazards() == 0) return;
-  hazards_ += whole.hazards();
+void MutateCommand::AddHazards(Context& context, uint64_t hazards) {
+  if (hazards == 0) return;
+  hazards_ += hazards;
   status_ = kExitDifferent;
   if (json_) return;
   context.Print(fmt::format("{} with all its barriers already; `assay check` lists {}\n",
-                            Counted(whole.hazards(), "hazard"),
-                            whole.hazards() == 1 ? "it" : "them"));
+                            Counted(hazards, "hazard"), hazards == 1 ? "it" : "them"));
 }
 
 void MutateCommand::Add(Context& context, Verdict verdict) {
@@ -218,10 +217,12 @@ ordered_json MutateCommand::Json(const Verdict& verdict) {
 }
 
 Status MutateCommand::MutateTrace(Context& context) {
-  ASSAY_ASSIGN_OR_RETURN(hazard::MutationReport report, hazard::MutateTrace(trace_));
+  ASSAY_ASSIGN_OR_RETURN(
+      hazard::MutationReport report,
+      SayStopped(hazard::MutateTrace(trace_, [&context] { return context.cancelled(); }),
+                 "Stopped before the whole trace was read."));
   names_.push_back(report.names);
   if (!report.refused.empty()) return Fail(ErrorCode::kFormat, trace_, report.refused);
-  ASSAY_ASSIGN_OR_RETURN(const hazard::Report whole, hazard::CheckTrace(trace_, {}));
   if (!json_) {
     context.Print(fmt::format("{}: version {}, {}, {}, {}\n", report.name, report.version,
                               Counted(report.command_buffers, "command buffer"),
@@ -229,7 +230,7 @@ Status MutateCommand::MutateTrace(Context& context) {
                               Counted(report.mutants.size(), "barrier")));
     if (report.mutants.empty()) context.Print("there is no barrier to leave out\n");
   }
-  AddHazards(context, whole);
+  AddHazards(context, report.hazards);
   for (hazard::Mutant& mutant : report.mutants) {
     Add(context, {.depth = 0,
                   .command_buffer = mutant.command_buffer,
@@ -278,9 +279,7 @@ Status MutateCommand::MutateModel(Context& context) {
     ASSAY_ASSIGN_OR_RETURN(hazard::MutationReport report,
                            hazard::MutateTraceText(trace, file->name()));
     if (!report.refused.empty()) return Fail(ErrorCode::kFormat, file->name(), report.refused);
-    ASSAY_ASSIGN_OR_RETURN(const hazard::Report whole,
-                           hazard::CheckTraceText(trace, file->name(), {}));
-    AddHazards(context, whole);
+    AddHazards(context, report.hazards);
     names_.push_back(report.names);
     checked.push_back(std::move(report));
   }

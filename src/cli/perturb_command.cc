@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/perturbation.h"
@@ -195,14 +196,15 @@ void PerturbCommand::PrintPair(Context& context, const DepthOutcome& depth,
 
 void PerturbCommand::PrintDepth(Context& context, const DepthOutcome& depth) const {
   const Baseline& baseline = depth.baseline;
-  context.Print(fmt::format(
-      "depth {}, steps {}: {} passes, {} dispatches in {} groups, {} groups of several (at most "
-      "{})\n",
-      depth.plan.depth, depth.plan.steps, baseline.passes, baseline.dispatches, baseline.groups,
-      baseline.wide_groups, baseline.widest_group));
+  context.Print(fmt::format("depth {}, steps {}: {}, {} in {}, {} of several (at most {})\n",
+                            depth.plan.depth, depth.plan.steps, Counted(baseline.passes, "pass"),
+                            Counted(baseline.dispatches, "dispatch"),
+                            Counted(baseline.groups, "group"),
+                            Counted(baseline.wide_groups, "group"), baseline.widest_group));
   for (const ScheduleOutcome& outcome : depth.schedules) {
-    context.Print(fmt::format("  {:<15} {:>7} groups rearranged, ",
-                              gpu::FormatSchedule(outcome.schedule), outcome.rearranged));
+    context.Print(fmt::format("  {:<15} {:>7} {} rearranged, ",
+                              gpu::FormatSchedule(outcome.schedule), outcome.rearranged,
+                              NounFor(outcome.rearranged, "group")));
     if (!outcome.difference) {
       context.Print("same bits\n");
       continue;

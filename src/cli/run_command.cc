@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "cli/decode_loop.h"
@@ -379,9 +380,9 @@ Result<int> RunCommand::Run(Context& context) {
   }
   if (generation.prompt.size() > decoder->context()) {
     return Fail(ErrorCode::kInvalidArgument, "--prompt",
-                fmt::format("The prompt is {} tokens long and the context holds {}; shorten the "
+                fmt::format("The prompt is {} long and the context holds {}; shorten the "
                             "prompt, or {}.",
-                            generation.prompt.size(), decoder->context(),
+                            Counted(generation.prompt.size(), "token"), decoder->context(),
                             ContextAdvice(decoder->context(), model->config())));
   }
   if (!no_display_prompt_ && !ids_) {
@@ -392,9 +393,10 @@ Result<int> RunCommand::Run(Context& context) {
   if (!whole) generation.stop = Stop::kCancelled;
   if (generation.stop == Stop::kContext && predict_given_ && predict_ >= 0) {
     whole = Fail(ErrorCode::kInvalidArgument, "--ctx",
-                 fmt::format("The context of {} positions is full after {} of {} tokens; ask for "
+                 fmt::format("The context of {} is full after {} of {}; ask for "
                              "fewer (-n), or {}.",
-                             decoder->context(), generation.ids.size(), predict_,
+                             Counted(decoder->context(), "position"), generation.ids.size(),
+                             Counted(static_cast<uint64_t>(predict_), "token"),
                              ContextAdvice(decoder->context(), model->config())));
   }
   if (json_) {
@@ -407,9 +409,9 @@ Result<int> RunCommand::Run(Context& context) {
   if (generation.stop == Stop::kCancelled) return EndWith(context, whole.error());
   const Timings& timings = generation.timings;
   context.Note(fmt::format(
-      "loaded in {:.3f} s; prompt {} tokens, {:.1f} tok/s; generated {} tokens, {:.1f} tok/s",
-      timings.load_s, generation.prompt.size(), Rate(generation.prompt.size(), timings.prompt_s),
-      generation.ids.size(), Rate(generation.decode_passes, timings.decode_s)));
+      "loaded in {:.3f} s; prompt {}, {:.1f} tok/s; generated {}, {:.1f} tok/s", timings.load_s,
+      Counted(generation.prompt.size(), "token"), Rate(generation.prompt.size(), timings.prompt_s),
+      Counted(generation.ids.size(), "token"), Rate(generation.decode_passes, timings.decode_s)));
   if (!whole) return EndWith(context, whole.error());
   return kExitOk;
 }

@@ -33,7 +33,8 @@ class SealCommand final : public Command {
     };
   }
   Result<int> Run(Context& context) override {
-    ASSAY_TRY(trace::Seal(path_));
+    ASSAY_TRY(SayStopped(trace::Seal(path_, [&] { return context.cancelled(); }),
+                         "Stopped before the trace was sealed; it is as it was."));
     if (!context.quiet()) context.Print(fmt::format("sealed {}\n", Printable(path_)));
     return kExitOk;
   }

@@ -8,6 +8,7 @@
 #include "assay/record.h"
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
@@ -220,10 +221,10 @@ Result<int> TraceCommand::Run(Context& context) {
   const int64_t needed = depths_.back() + steps_;
   if (needed > positions) {
     return Fail(ErrorCode::kInvalidArgument, "--depth",
-                fmt::format("Depth {} and {} steps need a context of {}; this one holds {}. Give a "
+                fmt::format("Depth {} and {} need a context of {}; this one holds {}. Give a "
                             "smaller --depth or fewer --steps; {}.",
-                            depths_.back(), steps_, needed, positions,
-                            ContextAdvice(static_cast<uint32_t>(positions), config)));
+                            depths_.back(), Counted(static_cast<uint64_t>(steps_), "step"), needed,
+                            positions, ContextAdvice(static_cast<uint32_t>(positions), config)));
   }
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(context, engine_));
@@ -244,8 +245,9 @@ Result<int> TraceCommand::Run(Context& context) {
       const std::string ids = !engine_.computes()
                                   ? "no ids: backend null computes nothing"
                                   : fmt::format("ids {}", fmt::join(sequences.back().ids, ","));
-      context.Print(fmt::format("{}: {} steps at depth {}, {}\n",
-                                Printable(evidence.FinalTracePath(depth)), steps_, depth, ids));
+      context.Print(fmt::format("{}: {} at depth {}, {}\n",
+                                Printable(evidence.FinalTracePath(depth)),
+                                Counted(static_cast<uint64_t>(steps_), "step"), depth, ids));
       context.Flush();
     }
   }

@@ -145,7 +145,8 @@ Report Checker::Finish() {
 
 Result<Report> CheckTrace(const std::string& path, const Options& options) {
   Checker checker(options);
-  return JudgeTrace(path, "checking", checker, [&] { return trace::TraceReader::Open(path); });
+  return JudgeTrace(path, "checking", checker,
+                    [&] { return trace::TraceReader::Open(path, {.stop = options.stop}); });
 }
 
 Result<Report> CheckTraceText(std::string_view text, std::string name, const Options& options) {

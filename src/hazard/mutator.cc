@@ -212,14 +212,37 @@ MutationReport Mutator::Finish() {
   return refused;
 }
 
-Result<MutationReport> MutateTrace(const std::string& path) {
-  Mutator mutator;
-  return JudgeTrace(path, "mutating", mutator, [&] { return trace::TraceReader::Open(path); });
+namespace {
+
+// Mutates and checks in one reading, so that both say something of the same bytes.
+class MutatorAndChecker final {
+ public:
+  Status Add(const trace::Event& event, uint64_t line) {
+    ASSAY_TRY(mutator_.Add(event, line));
+    return checker_.Add(event, line);
+  }
+  MutationReport Finish() {
+    MutationReport report = mutator_.Finish();
+    report.hazards = checker_.Finish().hazards();
+    return report;
+  }
+
+ private:
+  Mutator mutator_;
+  Checker checker_{{.suppressions = {}, .max_listed = 0}};
+};
+
+}  // namespace
+
+Result<MutationReport> MutateTrace(const std::string& path, const std::function<bool()>& stop) {
+  MutatorAndChecker judge;
+  return JudgeTrace(path, "mutating", judge,
+                    [&] { return trace::TraceReader::Open(path, {.stop = stop}); });
 }
 
 Result<MutationReport> MutateTraceText(std::string_view text, std::string name) {
-  Mutator mutator;
-  return JudgeTrace(name, "mutating", mutator,
+  MutatorAndChecker judge;
+  return JudgeTrace(name, "mutating", judge,
                     [&] { return trace::TraceReader::FromMemory(text, name); });
 }
 

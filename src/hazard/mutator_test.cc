@@ -158,6 +158,21 @@ TEST(Mutator, E9_NamesThePairThatABarrierOrders) {
   }
 }
 
+TEST(Mutator, E9_SaysHowManyHazardsThereAreWithAllBarriers) {
+  for (const char* name : {"raw.trace", "raw_near.trace", "redundant.trace"}) {
+    EXPECT_EQ(MutateTrace(Golden(name)).value().hazards,
+              CheckTrace(Golden(name), {}).value().hazards())
+        << name;
+  }
+  EXPECT_GT(MutateTrace(Golden("raw.trace")).value().hazards, 0U);
+}
+
+TEST(Mutator, E12_StopsWhenItIsAskedTo) {
+  const auto stopped = MutateTrace(Golden("raw.trace"), [] { return true; });
+  ASSERT_FALSE(stopped.has_value());
+  EXPECT_EQ(stopped.error().code(), ErrorCode::kCancelled);
+}
+
 TEST(Mutator, T7_ARefusedTraceProvesNothing) {
   const MutationReport report = MutateTrace(Golden("refused.trace")).value();
   EXPECT_THAT(report.refused, HasSubstr("it proves nothing"));

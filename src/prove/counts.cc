@@ -11,6 +11,7 @@
 
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "prove/evidence.h"
 
 namespace assay::prove {
@@ -22,14 +23,15 @@ constexpr int kFormat = 1;
 
 struct Member {
   const char* name;  // In the file.
-  const char* word;  // For people.
+  const char* one;   // For people, of a share of 1.
+  const char* word;  // Of any other.
   uint64_t TokenCounts::*value;
 };
 constexpr std::array<Member, 4> kMembers = {{
-    {"dispatches", "dispatches", &TokenCounts::dispatches},
-    {"barriers", "barriers", &TokenCounts::barriers},
-    {"bytes_bound", "bytes bound", &TokenCounts::bytes_bound},
-    {"commits", "commits", &TokenCounts::commits},
+    {"dispatches", "dispatch", "dispatches", &TokenCounts::dispatches},
+    {"barriers", "barrier", "barriers", &TokenCounts::barriers},
+    {"bytes_bound", "byte bound", "bytes bound", &TokenCounts::bytes_bound},
+    {"commits", "commit", "commits", &TokenCounts::commits},
 }};
 
 void AddTo(TokenCounts* sum, const TokenCounts& counts) {
@@ -66,8 +68,8 @@ int CompareShares(uint64_t a, uint64_t tokens_a, uint64_t b, uint64_t tokens_b) 
 
 }  // namespace
 
-Result<TokenCounts> CountTokens(const std::string& path) {
-  ASSAY_ASSIGN_OR_RETURN(const auto reader, trace::TraceReader::Open(path));
+Result<TokenCounts> CountTokens(const std::string& path, const std::function<bool()>& stop) {
+  ASSAY_ASSIGN_OR_RETURN(const auto reader, trace::TraceReader::Open(path, {.stop = stop}));
   std::optional<uint64_t> steps;
   std::deque<TokenCounts> tokens;
   TokenCounts token;
@@ -77,8 +79,8 @@ Result<TokenCounts> CountTokens(const std::string& path) {
     if (const auto* meta = std::get_if<trace::MetaEvent>(&*event)) {
       uint64_t value = 0;
       const char* end = meta->value.data() + meta->value.size();
-      const auto [stop, error] = std::from_chars(meta->value.data(), end, value);
-      if (meta->key == "steps" && error == std::errc() && stop == end) steps = value;
+      const auto [behind, error] = std::from_chars(meta->value.data(), end, value);
+      if (meta->key == "steps" && error == std::errc() && behind == end) steps = value;
     }
     Count(*event, &token);
     if (!std::holds_alternative<trace::WaitEvent>(*event) || token.commits == 0) continue;
@@ -94,24 +96,25 @@ Result<TokenCounts> CountTokens(const std::string& path) {
   for (const TokenCounts& each : tokens) AddTo(&sum, each);
   if (sum.tokens == 0 || sum.tokens < steps.value_or(0)) {
     return Fail(ErrorCode::kFormat, path,
-                fmt::format("\"{}\" has {} waits for committed work, but {} tokens were to be "
-                            "counted.",
-                            path, sum.tokens, steps.value_or(1)));
+                fmt::format("\"{}\" has {} for committed work, but {} to be counted.", path,
+                            Counted(sum.tokens, "wait"),
+                            steps.value_or(1) == 1 ? "1 token was"
+                                                   : fmt::format("{} tokens were", *steps)));
   }
   return sum;
 }
 
-Result<CountsByTrace> ReadCountsOf(const std::string& path) {
+Result<CountsByTrace> ReadCountsOf(const std::string& path, const std::function<bool()>& stop) {
   CountsByTrace counts;
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) {
-    ASSAY_ASSIGN_OR_RETURN(counts["trace"], CountTokens(path));
+    ASSAY_ASSIGN_OR_RETURN(counts["trace"], CountTokens(path, stop));
     return counts;
   }
   ASSAY_ASSIGN_OR_RETURN(const EvidenceFolder folder, EvidenceFolder::Open(path));
   for (const int64_t depth : folder.manifest().depths) {
     ASSAY_ASSIGN_OR_RETURN(counts[fmt::format("depth-{}", depth)],
-                           CountTokens(folder.TracePath(depth)));
+                           CountTokens(folder.TracePath(depth), stop));
   }
   return counts;
 }
@@ -127,12 +130,13 @@ std::string FormatCountsJson(const CountsByTrace& counts) {
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<CountsByTrace> ParseCountsJson(std::string_view text, const std::string& path) {
-  const auto fault = [&path](std::string_view what) {
+Result<CountsByTrace> ParseCountsJson(std::string_view text, const std::string& path,
+                                      std::string_view counted) {
+  const auto fault = [&](std::string_view what) {
     return Fail(ErrorCode::kFormat, path,
-                fmt::format("\"{}\" is no file of counts: {}. `assay counts --check {} --update` "
-                            "writes it again.",
-                            path, what, path));
+                fmt::format("\"{}\" is no file of counts: {}. `assay counts --check {} --update "
+                            "{}` writes it again.",
+                            path, what, path, counted));
   };
   const ordered_json json = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return fault("it is not whole JSON");
@@ -160,10 +164,11 @@ std::string FormatCountsText(const CountsByTrace& counts) {
   for (const auto& [name, trace] : counts) {
     text += fmt::format("{}, a token:", name);
     for (const Member& member : kMembers) {
-      text += fmt::format("{} {} {}", &member == &kMembers.front() ? "" : ",",
-                          Share(trace.*member.value, trace.tokens), member.word);
+      const std::string share = Share(trace.*member.value, trace.tokens);
+      text += fmt::format("{} {} {}", &member == &kMembers.front() ? "" : ",", share,
+                          share == "1" ? member.one : member.word);
     }
-    text += fmt::format(" (of {} tokens)\n", trace.tokens);
+    text += fmt::format(" (of {})\n", Counted(trace.tokens, "token"));
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #define ASSAY_PROVE_COUNTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,14 +30,17 @@ using CountsByTrace = std::map<std::string, TokenCounts>;
 // Counts a trace: a token is what is committed between two waits, and counted are the last
 // `meta steps` of them, or all where the trace does not say. Errors: those of reading; kFormat for
 // a refused trace and for one without that many.
-Result<TokenCounts> CountTokens(const std::string& path);
+// `stop` is trace::ReaderLimits'.
+Result<TokenCounts> CountTokens(const std::string& path, const std::function<bool()>& stop = {});
 // Of a trace, or of each trace in a folder of evidence.
-Result<CountsByTrace> ReadCountsOf(const std::string& path);
+Result<CountsByTrace> ReadCountsOf(const std::string& path, const std::function<bool()>& stop = {});
 
 // The file, JSON with stable key order, ending in a newline.
 std::string FormatCountsJson(const CountsByTrace& counts);
-// The reverse. Errors: kFormat, naming the member.
-Result<CountsByTrace> ParseCountsJson(std::string_view text, const std::string& path);
+// The reverse. Errors: kFormat, naming the member and the command that writes the file again from
+// `counted`.
+Result<CountsByTrace> ParseCountsJson(std::string_view text, const std::string& path,
+                                      std::string_view counted = "PATH");
 
 // For people: a line for each trace, a token's share of each count.
 std::string FormatCountsText(const CountsByTrace& counts);

@@ -90,13 +90,14 @@ TEST_F(CountsTest, P1_TheFileIsReadBackAndHeldToItsForm) {
                                           {"{", "["}}) {
     std::string changed = text;
     changed.replace(changed.find(from), from.size(), to);
-    const auto parsed = ParseCountsJson(changed, "c");
+    const auto parsed = ParseCountsJson(changed, "c", "run.trace");
     ASSERT_FALSE(parsed) << to;
     EXPECT_EQ(parsed.error().code(), ErrorCode::kFormat);
+    EXPECT_NE(parsed.error().ToString().find("`assay counts --check c --update run.trace` writes"),
+              std::string::npos);
   }
-  EXPECT_EQ(
-      FormatCountsText({{"trace", {.tokens = 2, .dispatches = 5, .commits = 2}}}),
-      "trace, a token: 2.50 dispatches, 0 barriers, 0 bytes bound, 1 commits (of 2 tokens)\n");
+  EXPECT_EQ(FormatCountsText({{"trace", {.tokens = 2, .dispatches = 5, .commits = 2}}}),
+            "trace, a token: 2.50 dispatches, 0 barriers, 0 bytes bound, 1 commit (of 2 tokens)\n");
 }
 
 }  // namespace

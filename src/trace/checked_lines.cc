@@ -8,6 +8,7 @@
 namespace assay::trace {
 namespace {
 
+constexpr std::string_view kStopped = "The reading was stopped.";
 constexpr std::string_view kTorn =
     "A second trace begins here: the file is torn, two recorders wrote to it.";
 
@@ -79,6 +80,11 @@ Status CheckedLines::ReadFirstLine() {
 
 Result<std::optional<Event>> CheckedLines::Next() {
   ASSAY_ASSIGN_OR_RETURN(const bool found, ReadLine());
+  // The first event stands on line 2.
+  constexpr uint64_t kLinesBetweenStops = 1024;
+  if (lines_.number() % kLinesBetweenStops == 2 && limits_.stop && limits_.stop()) {
+    return Fail(At(ErrorCode::kCancelled, kStopped));
+  }
   if (!found || IsEndLine(lines_.line())) {
     if (const std::string wrong = rules_.CheckEnd(); !wrong.empty()) {
       return Fail(At(ErrorCode::kFormat, wrong));
@@ -101,7 +107,7 @@ Status CheckedLines::CheckRest(const std::function<bool()>& stop) {
   constexpr uint64_t kRoundsBetweenStops = 64;
   for (uint64_t round = 0;; ++round) {
     if (round % kRoundsBetweenStops == 0 && stop && stop()) {
-      return Fail(At(ErrorCode::kCancelled, "The reading was stopped."));
+      return Fail(At(ErrorCode::kCancelled, kStopped));
     }
     SkipCertain();
     const bool inside = rules_.inside();

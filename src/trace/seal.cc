@@ -9,10 +9,10 @@
 
 namespace assay::trace {
 
-Status Seal(const std::string& path) {
+Status Seal(const std::string& path, const std::function<bool()>& stop) {
   bool compressed = false;
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Source> source, OpenPathSource(path, &compressed));
-  CheckedLines lines(std::move(source), path, ReaderLimits(), CheckedLines::EndLine::kIgnored);
+  CheckedLines lines(std::move(source), path, {.stop = stop}, CheckedLines::EndLine::kIgnored);
   ASSAY_TRY(lines.ReadFirstLine());
 
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Sink> sink, MakeFileSink(path));

@@ -118,9 +118,8 @@ TEST_F(ProveProgramTest, P1_CountsAreAGate) {
   EXPECT_EQ(RunAssay({"counts", "--check", file, "--update", evidence}).status, 0);
   const ProgramResult same = RunAssay({"counts", "--check", file, evidence});
   EXPECT_EQ(same.status, 0) << same.err;
-  EXPECT_EQ(
-      same.out,
-      "depth-0, a token: 1 dispatches, 0 barriers, 512 bytes bound, 1 commits (of 1 tokens)\n");
+  EXPECT_EQ(same.out,
+            "depth-0, a token: 1 dispatch, 0 barriers, 512 bytes bound, 1 commit (of 1 token)\n");
   std::string text = ReadFile(file).value();
   text.replace(text.find("512"), 3, "511");
   ASSERT_TRUE(WriteFile(file, text));
