@@ -71,9 +71,9 @@ Result<std::unique_ptr<llm::Model>> LoadModel(Context& context, const EngineFlag
                                               gpu::Device* device,
                                               std::shared_ptr<const gguf::File> file);
 
-// What can be done where `positions` (-c, or the model's own) are too few: "give a larger -c (up to
-// 2048)", or that the model goes no further.
-std::string ContextAdvice(uint32_t positions, const llm::Config& config);
+// What can be done where `positions` (-c, or the model's own) are too few for `needed`: "give a
+// larger -c (up to 2048)", or that the model goes no further.
+std::string ContextAdvice(uint32_t positions, uint64_t needed, const llm::Config& config);
 
 // The ids that trace and bench feed, the same for every model with that vocabulary
 // (docs/engine.md): from x = 1 on, x = x * 6364136223846793005 + 1442695040888963407 modulo 2^64,

@@ -379,11 +379,12 @@ Result<int> RunCommand::Run(Context& context) {
     generation.piece = kSlowPiece;
   }
   if (generation.prompt.size() > decoder->context()) {
-    return Fail(ErrorCode::kInvalidArgument, "--prompt",
-                fmt::format("The prompt is {} long and the context holds {}; shorten the "
-                            "prompt, or {}.",
-                            Counted(generation.prompt.size(), "token"), decoder->context(),
-                            ContextAdvice(decoder->context(), model->config())));
+    return Fail(
+        ErrorCode::kInvalidArgument, "--prompt",
+        fmt::format("The prompt is {} long and the context holds {}; shorten the "
+                    "prompt, or {}.",
+                    Counted(generation.prompt.size(), "token"), decoder->context(),
+                    ContextAdvice(decoder->context(), generation.prompt.size(), model->config())));
   }
   if (!no_display_prompt_ && !ids_) {
     ASSAY_TRY(Show(context, *tokenizer, generation.prompt, true));
@@ -392,12 +393,15 @@ Result<int> RunCommand::Run(Context& context) {
   if (!whole && whole.error().code() != ErrorCode::kCancelled) return Fail(whole.error());
   if (!whole) generation.stop = Stop::kCancelled;
   if (generation.stop == Stop::kContext && predict_given_ && predict_ >= 0) {
-    whole = Fail(ErrorCode::kInvalidArgument, "--ctx",
-                 fmt::format("The context of {} is full after {} of {}; ask for "
-                             "fewer (-n), or {}.",
-                             Counted(decoder->context(), "position"), generation.ids.size(),
-                             Counted(static_cast<uint64_t>(predict_), "token"),
-                             ContextAdvice(decoder->context(), model->config())));
+    whole =
+        Fail(ErrorCode::kInvalidArgument, "--ctx",
+             fmt::format("The context of {} is full after {} of {}; ask for "
+                         "fewer (-n), or {}.",
+                         Counted(decoder->context(), "position"), generation.ids.size(),
+                         Counted(static_cast<uint64_t>(predict_), "token"),
+                         ContextAdvice(decoder->context(),
+                                       generation.prompt.size() + static_cast<uint64_t>(predict_),
+                                       model->config())));
   }
   if (json_) {
     ASSAY_ASSIGN_OR_RETURN(const std::string text, tokenizer->Decode(generation.ids));

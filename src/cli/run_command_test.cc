@@ -312,6 +312,8 @@ TEST_F(RunCommandTest, SaysWhichContextIsTheLimit) {
                            ::testing::Not(HasSubstr("larger -c"))));
   EXPECT_EQ(out(), "");
   EXPECT_EQ(Run({"-m", model, "--prompt-ids", prompt, "-c", "64"}), 2);
+  EXPECT_THAT(err(), HasSubstr("a larger -c does not do it: the model goes up to 128"));
+  EXPECT_EQ(Run({"-m", model, "--prompt-ids", prompt.substr(0, 199), "-c", "64"}), 2);
   EXPECT_THAT(err(), HasSubstr("give a larger -c (up to 128)"));
 }
 

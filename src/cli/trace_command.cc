@@ -224,7 +224,9 @@ Result<int> TraceCommand::Run(Context& context) {
                 fmt::format("Depth {} and {} need a context of {}; this one holds {}. Give a "
                             "smaller --depth or fewer --steps; {}.",
                             depths_.back(), Counted(static_cast<uint64_t>(steps_), "step"), needed,
-                            positions, ContextAdvice(static_cast<uint32_t>(positions), config)));
+                            positions,
+                            ContextAdvice(static_cast<uint32_t>(positions),
+                                          static_cast<uint64_t>(needed), config)));
   }
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(context, engine_));
