@@ -50,9 +50,9 @@ bool TakesParts(const Device& device) {
 class CancelTest : public ::testing::TestWithParam<std::tuple<std::string, bool>> {
  protected:
   CancelTest() {
-    device_ = testing::MakeDevice(std::get<0>(GetParam()),
-                                  {.threads = 2, .cancelled = asked_.Answer()},
-                                  {.checked = std::get<1>(GetParam())});
+    device_ =
+        testing::MakeDevice(std::get<0>(GetParam()), {.threads = 2, .cancelled = asked_.Answer()},
+                            {.checked = std::get<1>(GetParam())});
     x_ = std::make_unique<Buffer>(MakeBuffer(*device_, 1 << 18));
     session_ = device_->CreateSession({.barriers = BarrierMode::kAutomatic}).value();
   }
