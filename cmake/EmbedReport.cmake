@@ -1,13 +1,13 @@
 # Writes the source that holds the style, the frame and the script of the report's page, with the digests of style and
 # script as a content security policy names them.
 #
-#   cmake -DSTYLE=report.css -DVIEWER=viewer.html -DSCRIPT=report.js -DOUT=report_assets.cc -P EmbedReport.cmake
+#   cmake -DSTYLE=report.css -DDARK=dark.css -DVIEWER=viewer.html -DSCRIPT=report.js -DOUT=report_assets.cc -P EmbedReport.cmake
 
 set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
-# The SHA-256 of a file in base 64. Its 32 bytes are ten groups of three and one of two.
-function(digest_in_base64 path out)
-  file(SHA256 "${path}" hex)
+# The SHA-256 of a text in base 64. Its 32 bytes are ten groups of three and one of two.
+function(digest_in_base64 hashed out)
+  string(SHA256 hex "${hashed}")
   set(text)
   foreach(at RANGE 0 60 6)
     string(SUBSTRING "${hex}00" ${at} 6 group)
@@ -25,8 +25,13 @@ function(digest_in_base64 path out)
 endfunction()
 
 foreach(asset STYLE SCRIPT)
-  digest_in_base64("${${asset}}" ${asset}_DIGEST)
   file(READ "${${asset}}" ${asset}_TEXT)
+  if(asset MATCHES "^STYLE$")
+    # The colours of the dark theme have one owner and two places: the system's wish and the reader's.
+    file(READ "${DARK}" dark)
+    string(REPLACE "@dark;" "${dark}" STYLE_TEXT "${STYLE_TEXT}")
+  endif()
+  digest_in_base64("${${asset}_TEXT}" ${asset}_DIGEST)
   # The digest is of all that stands in the element, which nothing in the text may end.
   if("${${asset}_TEXT}" MATCHES "</s")
     message(FATAL_ERROR "${${asset}} holds \"</s\", which ends the element that it is put into.")

@@ -24,6 +24,12 @@ enum class Verdict : uint8_t {
 // "identical", "different", "refused", "renumbered".
 std::string_view VerdictName(Verdict verdict);
 
+// What the two sides are called in sentences.
+struct Sides {
+  std::string a = "A";
+  std::string b = "B";
+};
+
 // Where an event stands in its trace.
 struct Place {
   uint64_t line = 0;  // From 1; 0: the trace has no such event (a pure insertion or removal).
@@ -64,10 +70,12 @@ struct Report {
   // Where the first difference is a fact (a meta line): the first that is an event.
   std::optional<Difference> first_event;
   Counts counts;  // Of all differences.
+  Sides sides = {};
 };
 
 struct Options {
   size_t max_differences = 20;
+  Sides sides = {};  // For the report.
   // Asked now and then; true ends the comparison with kRefused. Must not throw; may be called from
   // two threads at a time.
   std::function<bool()> stop = {};

@@ -71,10 +71,11 @@ struct ScanComparison {
   std::string reason;                                       // For kRefused: which and why.
   uint64_t added = 0, removed = 0, changed = 0, same = 0;
   std::vector<ScanDifference> differences;  // Sorted by kernel and target.
+  compare::Sides sides = {};
 };
 
 // Refused when either failed or the methods differ.
-ScanComparison CompareScans(const Scan& a, const Scan& b);
+ScanComparison CompareScans(const Scan& a, const Scan& b, const compare::Sides& sides = {});
 // "summary: added=A removed=R changed=C same=S" and a newline; of a refused comparison, its reason.
 std::string FormatScanSummary(const ScanComparison& comparison);
 // A line for each difference, then the summary.
@@ -112,6 +113,7 @@ struct EvidenceReport {
   std::optional<ScanComparison> kernels;
   std::vector<DepthComparison> depths;
   std::vector<IdComparison> ids;  // Of the depths for which both have ids.
+  compare::Sides sides = {};
 
   uint64_t differing_ids() const {
     uint64_t differing = 0;
@@ -127,7 +129,7 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
                                const compare::Options& options);
 
 // A line about the ids of one depth.
-std::string FormatIdsLine(const IdComparison& ids);
+std::string FormatIdsLine(const IdComparison& ids, const compare::Sides& sides = {});
 // For people; ends in "compare: rc N (...)" and a line in plain words.
 std::string FormatEvidenceText(const EvidenceReport& report);
 // One JSON object, stable key order, ending in a newline.
@@ -182,6 +184,7 @@ struct Change {
     std::string text;
   };
   std::vector<Line> context;
+  compare::Sides sides = {};
 };
 
 // Says what kind of difference `report`, which compared the two traces with the greatest number of

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "compare/differ.h"
 #include "compare/difference_log.h"
 #include "compare/input.h"
@@ -20,6 +21,7 @@ class Comparison {
  public:
   Comparison(const Input& a, const Input& b, const Options& options)
       : a_(a), b_(b), options_(options) {
+    report_.sides = options.sides;
     report_.name_a = a.name();
     report_.name_b = b.name();
   }
@@ -45,7 +47,8 @@ class Comparison {
                .lines_b = report_.lines_b,
                .differences = {},
                .first_event = {},
-               .counts = {}};
+               .counts = {},
+               .sides = options_.sides};
   }
 
   Status Judge() {
@@ -116,10 +119,10 @@ class Comparison {
           "Both traces are version 1, which numbers buffers in the order in which they were made: "
           "equal bytes may be luck of the schedule, and other numbers say nothing.");
     } else if (a != b) {
-      report_.notes.push_back(
-          fmt::format("A is version {} and B is version {}: they are compared up to the numbering "
-                      "of buffers and are never identical.",
-                      a, b));
+      report_.notes.push_back(fmt::format(
+          "{} is version {} and {} is version {}: they are compared up to the numbering "
+          "of buffers and are never identical.",
+          report_.sides.a, a, report_.sides.b, b));
     }
   }
 
@@ -148,8 +151,8 @@ class Comparison {
       report_.differences.clear();
       report_.first_event.reset();
       report_.counts = {};
-      NoteNumbers("buffers", "buffer", pairing.buffers_renumbered());
-      NoteNumbers("kernels", "kernel", pairing.kernels_renumbered());
+      NoteNumbers("buffer", pairing.buffers_renumbered());
+      NoteNumbers("kernel", pairing.kernels_renumbered());
       const Names names{names_a, names_b, pairing};
       DifferenceLog log(names, alike, options_.max_differences, &report_);
       ASSAY_ASSIGN_OR_RETURN(LineFeed feed_a, LineFeed::Open(a_));
@@ -168,12 +171,12 @@ class Comparison {
                              VoteForPartners(a_, b_, names_a, names_b, alike, pairing.identity()));
       ASSAY_TRY(log_with(Pairing(names_a, names_b, partners), alike));
     }
-    if (Counted()) return {};
+    if (Differs()) return {};
     // Only the order of buffers that are declared alike and never used differs: by number, then.
     ASSAY_TRY(log_with(Pairing(names_a, names_b, PartnersByNumber(names_a, names_b)), alike));
-    if (Counted()) return {};
+    if (Differs()) return {};
     ASSAY_TRY(FindOtherNumbers(names_a, names_b));
-    if (Counted()) return {};
+    if (Differs()) return {};
     // Names that are declared twice or not at all can hide a difference; the reader refuses them.
     std::string reasons;
     for (const Input* input : {&a_, &b_}) AddReason(WhyRefused(*input), &reasons);
@@ -204,16 +207,16 @@ class Comparison {
     return feed_b.status();
   }
 
-  bool Counted() const {
+  bool Differs() const {
     return report_.counts.changed + report_.counts.only_in_a + report_.counts.only_in_b > 0;
   }
 
-  void NoteNumbers(std::string_view many, std::string_view one, uint64_t renumbered) {
+  void NoteNumbers(std::string_view one, uint64_t renumbered) {
     if (renumbered == 0) return;
     report_.notes.push_back(fmt::format(
-        "{} {} another number in B than in A; lines are compared by what the names "
-        "stand for.",
-        renumbered, renumbered == 1 ? fmt::format("{} has", one) : fmt::format("{} have", many)));
+        "{} {} another number in {} than in {}; lines are compared by what the names stand for.",
+        Counted(renumbered, one), renumbered == 1 ? "has" : "have", report_.sides.b,
+        report_.sides.a));
   }
 
   const Input& a_;

@@ -3,6 +3,7 @@
 
 #include "assay/compare.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 
 namespace assay::compare {
@@ -32,15 +33,16 @@ std::string WhereIs(const Place& place, std::string_view side = "") {
   return where + fmt::format(" ({})", Printable(place.kernel.empty() ? word : place.kernel));
 }
 
-std::string HeaderOf(const Difference& difference) {
+std::string HeaderOf(const Difference& difference, const Sides& sides) {
   switch (difference.kind) {
     case Difference::Kind::kChanged:
-      return fmt::format("{}: {} is {} in A and {} in B", WhereIs(difference.a), difference.field,
-                         Printable(difference.value_a), Printable(difference.value_b));
+      return fmt::format("{}: {} is {} in {} and {} in {}", WhereIs(difference.a), difference.field,
+                         Printable(difference.value_a), sides.a, Printable(difference.value_b),
+                         sides.b);
     case Difference::Kind::kOnlyInA:
-      return fmt::format("{}: not in B", WhereIs(difference.a, "A"));
+      return fmt::format("{}: not in {}", WhereIs(difference.a, sides.a), sides.b);
     case Difference::Kind::kOnlyInB:
-      return fmt::format("{}: not in A", WhereIs(difference.b, "B"));
+      return fmt::format("{}: not in {}", WhereIs(difference.b, sides.b), sides.a);
   }
   return {};
 }
@@ -96,25 +98,26 @@ ordered_json SideJson(const std::string& name, int version, uint64_t lines) {
 std::string FormatVerdict(const Report& report) {
   switch (report.verdict) {
     case Verdict::kIdentical:
-      return fmt::format("identical: the same bytes, {} lines, digest {}", report.lines_a,
-                         report.digest);
+      return fmt::format("identical: the same bytes, {}, digest {}",
+                         Counted(report.lines_a, "line"), report.digest);
     case Verdict::kRenumbered:
       return fmt::format(
-          "renumbered: the same but for the numbers of buffers, {} of {} buffers renumbered; this "
+          "renumbered: the same but for the numbers of buffers, {} of {} renumbered; this "
           "is no proof",
-          report.buffers_renumbered, report.buffers);
+          report.buffers_renumbered, Counted(report.buffers, "buffer"));
     case Verdict::kRefused:
       return fmt::format("refused: nothing can be said.{}{}", report.reason.empty() ? "" : " ",
                          Printable(report.reason));
     case Verdict::kDifferent: {
       const Counts& counts = report.counts;
-      std::string text = fmt::format("different: {} changed, {} only in A, {} only in B",
-                                     counts.changed, counts.only_in_a, counts.only_in_b);
+      std::string text =
+          fmt::format("different: {} changed, {} only in {}, {} only in {}", counts.changed,
+                      counts.only_in_a, report.sides.a, counts.only_in_b, report.sides.b);
       if (!report.differences.empty()) {
-        text += fmt::format("; the first: {}", HeaderOf(report.differences.front()));
+        text += fmt::format("; the first: {}", HeaderOf(report.differences.front(), report.sides));
       }
       if (report.first_event) {
-        text += fmt::format("; the first event: {}", HeaderOf(*report.first_event));
+        text += fmt::format("; the first event: {}", HeaderOf(*report.first_event, report.sides));
       }
       return text;
     }
@@ -126,15 +129,15 @@ std::string FormatText(const Report& report) {
   std::string text;
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", Printable(note));
   if (report.verdict == Verdict::kDifferent) {
-    text += fmt::format("--- A: {} (version {}, {} lines)\n", Printable(report.name_a),
-                        report.version_a, report.lines_a);
-    text += fmt::format("+++ B: {} (version {}, {} lines)\n", Printable(report.name_b),
-                        report.version_b, report.lines_b);
+    text += fmt::format("--- {}: {} (version {}, {})\n", report.sides.a, Printable(report.name_a),
+                        report.version_a, Counted(report.lines_a, "line"));
+    text += fmt::format("+++ {}: {} (version {}, {})\n", report.sides.b, Printable(report.name_b),
+                        report.version_b, Counted(report.lines_b, "line"));
   }
   const Difference* last = nullptr;
   for (const Difference& difference : report.differences) {
     if (last == nullptr || !Continues(*last, difference)) {
-      text += fmt::format("@ {}\n", HeaderOf(difference));
+      text += fmt::format("@ {}\n", HeaderOf(difference, report.sides));
     }
     if (difference.a.line > 0) {
       text += fmt::format("- {}: {}\n", difference.a.line, Printable(difference.a.text));

@@ -188,7 +188,7 @@ class Classifier final {
 };
 
 Status CheckOrder(const std::string& path_a, const Side& b, Change* change) {
-  OrderCheck check;
+  OrderCheck check(change->sides);
   for (const Mark mark : b.order) check.AddB(mark);
   ASSAY_ASSIGN_OR_RETURN(MarkedTrace trace, MarkedTrace::Open(path_a));
   for (;;) {
@@ -274,6 +274,7 @@ Status AddContext(const std::string& path_a, const std::vector<Difference>& diff
 Result<Change> ClassifyChange(const std::string& path_a, const std::string& path_b,
                               const compare::Report& report) {
   Change change;
+  change.sides = report.sides;
   if (report.verdict == Verdict::kIdentical || report.verdict == Verdict::kRefused) return change;
   change.buffers = report.buffers;
   change.buffers_renumbered = report.buffers_renumbered;
@@ -313,8 +314,8 @@ std::string FormatChange(const Change& change) {
   const auto say = [&text](const std::string& sentence) { text += sentence + '\n'; };
   const bool only = change.kinds.size() == 1;
   const std::string_view alone = only ? ", and nothing else" : "";
-  const std::string barriers =
-      fmt::format("({} in A, {} in B)", change.barriers_a, change.barriers_b);
+  const std::string barriers = fmt::format("({} in {}, {} in {})", change.barriers_a,
+                                           change.sides.a, change.barriers_b, change.sides.b);
   for (const ChangeKind kind : change.kinds) {
     switch (kind) {
       case ChangeKind::kNumbering:
@@ -350,10 +351,10 @@ std::string FormatChange(const Change& change) {
                         change.bindings_changed, alone));
         break;
       case ChangeKind::kKernelsAdded:
-        say(fmt::format("kernels are used that A does not use{}", alone));
+        say(fmt::format("kernels are used that {} does not use{}", change.sides.a, alone));
         break;
       case ChangeKind::kKernelsRemoved:
-        say(fmt::format("kernels are not used that A uses{}", alone));
+        say(fmt::format("kernels are not used that {} uses{}", change.sides.a, alone));
         break;
       case ChangeKind::kKernelsChanged:
         say(fmt::format("kernels have other code under the same name{}", alone));
@@ -377,8 +378,8 @@ std::string FormatChange(const Change& change) {
     const auto hazards = [&](uint64_t count) {
       return count == 0 ? std::string("clean") : Counted(count, "hazard");
     };
-    say(fmt::format("hazard check: A {}, B {}", hazards(*change.hazards_a),
-                    hazards(*change.hazards_b)));
+    say(fmt::format("hazard check: {} {}, {} {}", change.sides.a, hazards(*change.hazards_a),
+                    change.sides.b, hazards(*change.hazards_b)));
   }
   if (change.looked_at) {
     say(fmt::format("only the first {} were looked at", Counted(*change.looked_at, "difference")));

@@ -9,6 +9,7 @@
 #include "assay/prove.h"
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "prove/evidence.h"
 
@@ -71,10 +72,12 @@ const std::vector<int32_t>* IdsOf(const EvidenceFolder& folder, int64_t depth) {
 
 // Facts that may differ between folders that agree are told, not judged: the traces and the ids
 // judge.
-std::vector<std::string> NotesOn(const EvidenceFacts& a, const EvidenceFacts& b) {
+std::vector<std::string> NotesOn(const EvidenceFacts& a, const EvidenceFacts& b,
+                                 const compare::Sides& sides) {
   std::vector<std::string> notes;
   const auto note = [&](std::string_view what, const std::string& in_a, const std::string& in_b) {
-    if (in_a != in_b) notes.push_back(fmt::format("{}: {} in A, {} in B", what, in_a, in_b));
+    if (in_a != in_b)
+      notes.push_back(fmt::format("{}: {} in {}, {} in {}", what, in_a, sides.a, in_b, sides.b));
   };
   note("command", a.command, b.command);
   note("program version", a.tool_version, b.tool_version);
@@ -147,9 +150,9 @@ void AddReason(const std::string& reason, EvidenceReport* report) {
   report->reason += reason;
 }
 
-std::string DepthWord(const DepthComparison& depth) {
+std::string DepthWord(const DepthComparison& depth, const compare::Sides& sides) {
   if (!depth.report) {
-    return fmt::format("depth {} only in {}", depth.depth, depth.in_a ? "A" : "B");
+    return fmt::format("depth {} only in {}", depth.depth, depth.in_a ? sides.a : sides.b);
   }
   return fmt::format("depth {} rc {}", depth.depth, StatusOf(depth.report->verdict));
 }
@@ -167,7 +170,8 @@ std::string ShowId(const std::optional<int32_t>& id) {
 std::string RcLine(const EvidenceReport& report) {
   if (report.depths.empty()) return fmt::format("compare: rc {}\n", StatusOf(report.verdict));
   std::vector<std::string> words;
-  for (const DepthComparison& depth : report.depths) words.push_back(DepthWord(depth));
+  for (const DepthComparison& depth : report.depths)
+    words.push_back(DepthWord(depth, report.sides));
   const std::string kernels =
       report.kernels ? fmt::format("kernels rc {}, added {}; ", StatusOf(report.kernels->verdict),
                                    report.kernels->added)
@@ -180,8 +184,8 @@ std::string PlainWords(const EvidenceReport& report) {
   const std::string ids = report.ids.empty() ? "there are no ids" : "the ids are equal";
   switch (report.verdict) {
     case Verdict::kIdentical:
-      return fmt::format("identical: the traces of {} depths are the same bytes, and {}\n",
-                         report.depths.size(), ids);
+      return fmt::format("identical: the traces of {} are the same bytes, and {}\n",
+                         Counted(report.depths.size(), "depth"), ids);
     case Verdict::kRenumbered:
       return fmt::format(
           "renumbered: the same but for the numbers of buffers, which is no proof; {}\n", ids);
@@ -196,7 +200,7 @@ std::string PlainWords(const EvidenceReport& report) {
         break;
       }
       if (report.differing_ids() > 0) parts.emplace_back("ids");
-      return fmt::format("different: {} do not agree, see above{}\n", fmt::join(parts, " and "),
+      return fmt::format("different: {} do not agree{}\n", fmt::join(parts, " and "),
                          report.differing_ids() > 0 ? "" : "; " + ids);
     }
     case Verdict::kRefused:
@@ -213,14 +217,14 @@ void CompareKernels(const EvidenceFolder& a, const EvidenceFolder& b, EvidenceRe
   if (path_a.empty() && path_b.empty()) return;
   if (path_a.empty() || path_b.empty()) {
     report->notes.push_back(fmt::format("only {} has a kernel scan: the scans were not compared",
-                                        path_a.empty() ? "B" : "A"));
+                                        path_a.empty() ? report->sides.b : report->sides.a));
     return;
   }
   const Result<Scan> scan_a = ReadScan(path_a);
   const Result<Scan> scan_b = ReadScan(path_b);
   ScanComparison& kernels = report->kernels.emplace();
   if (scan_a && scan_b) {
-    kernels = CompareScans(*scan_a, *scan_b);
+    kernels = CompareScans(*scan_a, *scan_b, report->sides);
   } else {
     kernels.verdict = Verdict::kRefused;
     kernels.reason = (scan_a ? scan_b : scan_a).error().ToString();
@@ -234,6 +238,7 @@ void CompareKernels(const EvidenceFolder& a, const EvidenceFolder& b, EvidenceRe
 EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& folder_b,
                                const compare::Options& options) {
   EvidenceReport report;
+  report.sides = options.sides;
   report.name_a = folder_a;
   report.name_b = folder_b;
   const auto a = OpenChecked(folder_a);
@@ -245,12 +250,12 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
   }
   if (!a || !b) return report;
 
-  report.notes = NotesOn(a->manifest().facts, b->manifest().facts);
+  report.notes = NotesOn(a->manifest().facts, b->manifest().facts, report.sides);
   CompareKernels(*a, *b, &report);
   const bool ids = !a->sequences().empty() && !b->sequences().empty();
   if (a->sequences().empty() != b->sequences().empty()) {
-    report.notes.push_back(
-        fmt::format("only {} has ids: they were not compared", a->sequences().empty() ? "B" : "A"));
+    report.notes.push_back(fmt::format("only {} has ids: they were not compared",
+                                       a->sequences().empty() ? report.sides.b : report.sides.a));
   }
   std::map<int64_t, DepthComparison> depths;
   for (const int64_t depth : a->manifest().depths) depths[depth].in_a = true;
@@ -271,13 +276,12 @@ EvidenceReport CompareEvidence(const std::string& folder_a, const std::string& f
   return report;
 }
 
-std::string FormatIdsLine(const IdComparison& ids) {
+std::string FormatIdsLine(const IdComparison& ids, const compare::Sides& sides) {
   if (ids.differing == 0)
     return fmt::format("ids at depth {}: equal ({})\n", ids.depth, ids.count_a);
-  return fmt::format(
-      "ids at depth {}: {} differ, first index {} ({} in A, {} in B); {} and {} ids\n", ids.depth,
-      ids.differing, ids.first_index, ShowId(ids.first_a), ShowId(ids.first_b), ids.count_a,
-      ids.count_b);
+  return fmt::format("ids at depth {}: {} differ, first index {} ({} in {}, {} in {}); {} and {}\n",
+                     ids.depth, ids.differing, ids.first_index, ShowId(ids.first_a), sides.a,
+                     ShowId(ids.first_b), sides.b, ids.count_a, Counted(ids.count_b, "id"));
 }
 
 std::string FormatEvidenceText(const EvidenceReport& report) {
@@ -288,10 +292,11 @@ std::string FormatEvidenceText(const EvidenceReport& report) {
   if (report.kernels) text += "== kernels\n" + FormatScanText(*report.kernels);
   for (const DepthComparison& depth : report.depths) {
     text += fmt::format("== depth {}\n", depth.depth);
-    text += depth.report ? compare::FormatText(*depth.report)
-                         : fmt::format("only in {}\n", depth.in_a ? "A" : "B");
+    text += depth.report
+                ? compare::FormatText(*depth.report)
+                : fmt::format("only in {}\n", depth.in_a ? report.sides.a : report.sides.b);
   }
-  for (const IdComparison& ids : report.ids) text += FormatIdsLine(ids);
+  for (const IdComparison& ids : report.ids) text += FormatIdsLine(ids, report.sides);
   return text + RcLine(report) + PlainWords(report);
 }
 

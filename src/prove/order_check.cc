@@ -12,10 +12,12 @@ void OrderCheck::CheckAfter(uint32_t earlier, uint32_t later, ByteRange range) {
   const Dispatch& b = dispatches_[later];
   if (a.place_b < b.place_b) return;
   conflict_ = fmt::format(
-      "{} (line {} of A) and {} (line {} of A) both touch {} and run the other way round in B",
+      "{0} (line {1} of {5}) and {2} (line {3} of {5}) both touch {4} and run the other way round "
+      "in {6}",
       Printable(a.kernel), a.line, Printable(b.kernel), b.line,
       range.empty() ? std::string("all memory")
-                    : fmt::format("bytes [{}, {}) of one buffer", range.begin, range.end));
+                    : fmt::format("bytes [{}, {}) of one buffer", range.begin, range.end),
+      sides_.a, sides_.b);
 }
 
 void OrderCheck::Touch(uint32_t index, const MarkedAccess& access) {

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "assay/base.h"
+#include "assay/compare.h"
 
 #include "hazard/range_map.h"
 
@@ -27,6 +29,8 @@ struct MarkedAccess {
 // is the n-th of B. Dispatches that only one trace has are passed over. One thread.
 class OrderCheck final {
  public:
+  // `sides` is for messages.
+  explicit OrderCheck(compare::Sides sides) : sides_(std::move(sides)) {}
   void AddB(Mark dispatch) { places_[dispatch].push_back(count_b_++); }
   // `line` names it in a message. Without accesses it touches everything.
   void AddA(Mark dispatch, const std::vector<MarkedAccess>& accesses, uint64_t line,
@@ -50,6 +54,7 @@ class OrderCheck final {
   void CheckAfter(uint32_t earlier, uint32_t later, ByteRange range);
   void Touch(uint32_t index, const MarkedAccess& access);
 
+  const compare::Sides sides_;
   std::unordered_map<Mark, std::vector<uint64_t>> places_;
   std::unordered_map<Mark, size_t> used_;
   uint64_t count_b_ = 0;

@@ -6,6 +6,7 @@
 
 #include "assay/prove.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "prove/process.h"
 #include "prove/proof_steps.h"
@@ -76,7 +77,7 @@ std::string Shown(std::string_view text) {
 
 std::string SideLine(const ProofSide& side) {
   std::string text = fmt::format("{}: {} ({:.12}", side.role, Printable(side.name), side.commit);
-  if (side.changed > 0) text += fmt::format(" with {} changed files", side.changed);
+  if (side.changed > 0) text += fmt::format(" with {}", Counted(side.changed, "changed file"));
   text += ')';
   if (!side.evidence.empty()) {
     text += fmt::format(", {}{}", side.cached ? "from the cache: " : "", Printable(side.evidence));
@@ -99,7 +100,8 @@ std::string RefusalText(const Refusal& refusal) {
 
 std::string ContextText(const Change& change) {
   if (change.context.empty()) return {};
-  std::string text = "the first difference (line in A, line in B):\n";
+  std::string text = fmt::format("the first difference (line in {}, line in {}):\n", change.sides.a,
+                                 change.sides.b);
   const auto number = [](uint64_t line) {
     return line == 0 ? std::string() : fmt::format("{}", line);
   };
@@ -112,7 +114,8 @@ std::string ContextText(const Change& change) {
 
 std::string DepthText(const DepthComparison& depth, const Change& change) {
   std::string text = fmt::format("== trace depth {}\n", depth.depth);
-  if (!depth.report) return text + fmt::format("only {} has it\n", depth.in_a ? "base" : "here");
+  if (!depth.report)
+    return text + fmt::format("only {} has it\n", depth.in_a ? change.sides.a : change.sides.b);
   const compare::Report& report = *depth.report;
   const auto listed = [](const std::optional<uint64_t>& hazards, const std::string& path) {
     return hazards.value_or(0) == 0
@@ -195,7 +198,7 @@ std::string FormatProofBody(const Proof& proof) {
     for (size_t i = 0; i < evidence.depths.size(); ++i) {
       text += DepthText(evidence.depths[i], i < proof.changes.size() ? proof.changes[i] : Change());
     }
-    for (const IdComparison& ids : evidence.ids) text += FormatIdsLine(ids);
+    for (const IdComparison& ids : evidence.ids) text += FormatIdsLine(ids, evidence.sides);
   }
   for (const Refusal& refusal : proof.refused) text += RefusalText(refusal);
   return text + ChangedLine(proof);

@@ -91,6 +91,7 @@ class Judge final {
 
   Status JudgeTrace(DepthComparison* depth, uint64_t max_differences) {
     Change& change = proof_->changes.emplace_back();
+    change.sides = proof_->evidence->sides;
     const std::string by = fmt::format("trace depth {}", depth->depth);
     if (!depth->report) {
       if (proof_->require_trace) {
@@ -235,8 +236,9 @@ Result<Proof> RecordSides(const Config& config, const ProveOptions& given,
 Status JudgeSides(uint64_t max_differences, const std::function<bool()>& stop, Proof* proof) {
   Judge judge(proof);
   if (proof->refused.empty()) {
-    ASSAY_TRY(
-        judge.Run({.max_differences = kClassifiedDifferences, .stop = stop}, max_differences));
+    ASSAY_TRY(judge.Run(
+        {.max_differences = kClassifiedDifferences, .sides = {"base", "here"}, .stop = stop},
+        max_differences));
     if (stop && stop()) return Fail(ErrorCode::kCancelled, "", "The comparison was stopped.");
   }
   judge.Finish();

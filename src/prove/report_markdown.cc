@@ -5,6 +5,7 @@
 
 #include "assay/prove_report.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "prove/report_text.h"
 
@@ -50,7 +51,7 @@ std::string Fenced(std::string_view text, std::string_view language) {
     body.resize(body.rfind('\n') == std::string::npos ? body.size() : body.rfind('\n') + 1);
     const auto rest =
         std::count(text.begin() + static_cast<ptrdiff_t>(body.size()), text.end(), '\n');
-    body += fmt::format("... and {} lines more\n", rest);
+    body += fmt::format("... and {} more\n", Counted(static_cast<uint64_t>(rest), "line"));
   }
   if (!body.empty() && body.back() != '\n') body += '\n';
   const std::string fence(std::max<size_t>(3, LongestTicks(body) + 1), '`');
@@ -72,14 +73,15 @@ std::string Table(const Summary& summary) {
   return text;
 }
 
-std::string Context(const ReportPart& part) {
+std::string Context(const Summary& summary, const ReportPart& part) {
   if (part.context.empty()) return {};
   Change change;
   change.context = part.context;
-  std::string lines = ContextText(change);
-  lines.erase(0, lines.find('\n') + 1);
-  return fmt::format("\n{}: the first difference (line in A, line in B)\n\n{}", part.name,
-                     Fenced(lines, "diff"));
+  change.sides = {summary.name_a, summary.name_b};
+  const std::string lines = ContextText(change);
+  const size_t heading = lines.find(":\n");
+  return fmt::format("\n{}: {}\n\n{}", part.name, lines.substr(0, heading),
+                     Fenced(std::string_view(lines).substr(heading + 2), "diff"));
 }
 
 std::string Details(const ReportPart& part) {
@@ -103,13 +105,14 @@ std::string FormatMarkdown(const Summary& summary) {
       text += block;
     }
   };
-  for (const ReportPart& part : summary.parts) add(Context(part));
+  for (const ReportPart& part : summary.parts) add(Context(summary, part));
   for (const ReportPart& part : summary.parts) {
     // What the table says already is not folded away once more.
     if (!part.text.empty() && part.text != part.says + '\n') add(Details(part));
   }
   if (left_out > 0)
-    text += fmt::format("\n{} sections were left out for their length.\n", left_out);
+    text += fmt::format("\n{} {} left out for {} length.\n", Counted(left_out, "section"),
+                        left_out == 1 ? "was" : "were", left_out == 1 ? "its" : "their");
   return text;
 }
 

@@ -51,8 +51,8 @@ ReportPart KernelsPart(const ScanComparison& kernels) {
           .text = FormatScanText(kernels)};
 }
 
-ReportPart IdsPart(const IdComparison& ids) {
-  const std::string line = FormatIdsLine(ids);
+ReportPart IdsPart(const IdComparison& ids, const compare::Sides& sides) {
+  const std::string line = FormatIdsLine(ids, sides);
   return {.name = fmt::format("ids depth {}", ids.depth),
           .outcome = ids.differing == 0 ? Outcome::kSame : Outcome::kDifferent,
           .says = LastLine(line),
@@ -79,14 +79,14 @@ ReportPart TracePart(std::string name, const compare::Report& report, const Chan
   return part;
 }
 
-ReportPart DepthPart(const DepthComparison& depth, const Change& change, const char* name_a,
-                     const char* name_b) {
+ReportPart DepthPart(const DepthComparison& depth, const Change& change,
+                     const compare::Sides& sides) {
   const std::string name = fmt::format("trace depth {}", depth.depth);
   if (depth.report) return TracePart(name, *depth.report, change);
   ReportPart part;
   part.name = name;
   part.outcome = Outcome::kRefused;
-  part.says = fmt::format("Only {} has it.", depth.in_a ? name_a : name_b);
+  part.says = fmt::format("Only {} has it.", depth.in_a ? sides.a : sides.b);
   part.text = part.says + "\n";
   return part;
 }
@@ -214,10 +214,10 @@ Summary Summarize(const Proof& proof) {
     for (size_t i = 0; i < evidence.depths.size(); ++i) {
       const Change change = i < proof.changes.size() ? proof.changes[i] : Change();
       judgement.Trace(change, &summary.parts.emplace_back(
-                                  DepthPart(evidence.depths[i], change, "base", "here")));
+                                  DepthPart(evidence.depths[i], change, evidence.sides)));
     }
     for (const IdComparison& ids : evidence.ids) {
-      judgement.Ids(&summary.parts.emplace_back(IdsPart(ids)));
+      judgement.Ids(&summary.parts.emplace_back(IdsPart(ids, evidence.sides)));
     }
   }
   for (const Refusal& refusal : proof.refused) AddRefusal(refusal, &summary);
@@ -258,9 +258,9 @@ Result<Summary> Summarize(const EvidenceReport& report) {
       ASSAY_ASSIGN_OR_RETURN(
           change, ClassifyChange(depth.report->name_a, depth.report->name_b, *depth.report));
     }
-    summary.parts.push_back(DepthPart(depth, change, "A", "B"));
+    summary.parts.push_back(DepthPart(depth, change, report.sides));
   }
-  for (const IdComparison& ids : report.ids) summary.parts.push_back(IdsPart(ids));
+  for (const IdComparison& ids : report.ids) summary.parts.push_back(IdsPart(ids, report.sides));
   if (summary.parts.empty()) AddRefusal({.by = "evidence", .reason = report.reason}, &summary);
   return summary;
 }

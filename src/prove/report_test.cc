@@ -44,6 +44,7 @@ Proof ProofOfAllOutcomes() {
   proof.allow = {ChangeKind::kBarriersFewer};
   EvidenceReport evidence;
   evidence.verdict = Verdict::kRefused;
+  evidence.sides = {"base", "here"};
   evidence.notes = {"only here was recorded with --checked"};
   evidence.kernels = ScanComparison{.reason = {}, .same = 3, .differences = {}};
   compare::Report fewer;
@@ -51,6 +52,7 @@ Proof ProofOfAllOutcomes() {
   fewer.name_a = "/cache/base/depth-0.trace";
   fewer.name_b = "/cache/here/depth-0.trace";
   fewer.counts.only_in_a = 1;
+  fewer.sides = evidence.sides;
   compare::Report constants = fewer;
   constants.counts = {.changed = 1};
   compare::Report cut;
@@ -78,6 +80,7 @@ Proof ProofOfAllOutcomes() {
   constant.context = {{' ', 11, 11, "begin"},
                       {'-', 12, 0, "dispatch k0 grid=1,1,1 args=07 w#0[0,4)"},
                       {'+', 0, 12, "dispatch k0 grid=1,1,1 args=08 w#0[0,4)"}};
+  barrier.sides = constant.sides = evidence.sides;
   proof.changes = {barrier, constant, {}};
   proof.kinds = {ChangeKind::kBarriersFewer, ChangeKind::kConstants};
   proof.not_allowed = {ChangeKind::kConstants};

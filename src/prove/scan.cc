@@ -273,20 +273,21 @@ Result<Scan> ReadScan(const std::string& path) {
   return ParseScan(mapped.text(), file);
 }
 
-ScanComparison CompareScans(const Scan& a, const Scan& b) {
+ScanComparison CompareScans(const Scan& a, const Scan& b, const compare::Sides& sides) {
   ScanComparison result;
+  result.sides = sides;
   const auto refuse = [&result](const std::string& reason) {
     if (!result.reason.empty()) result.reason += ' ';
     result.reason += reason;
     result.verdict = Verdict::kRefused;
   };
-  if (!a.failed.empty()) refuse(fmt::format("The kernel scan of A failed: {}", a.failed));
-  if (!b.failed.empty()) refuse(fmt::format("The kernel scan of B failed: {}", b.failed));
+  if (!a.failed.empty()) refuse(fmt::format("The kernel scan of {} failed: {}", sides.a, a.failed));
+  if (!b.failed.empty()) refuse(fmt::format("The kernel scan of {} failed: {}", sides.b, b.failed));
   if (a.method != b.method) {
     refuse(
-        fmt::format("The digests of A are made by the method {} and those of B by {}; scan both "
+        fmt::format("The digests of {} are made by the method {} and those of {} by {}; scan both "
                     "by one method.",
-                    a.method, b.method));
+                    sides.a, a.method, sides.b, b.method));
   }
   if (result.verdict == Verdict::kRefused) return result;
   std::map<std::pair<std::string, std::string>, std::pair<const ScanRow*, const ScanRow*>> rows;
@@ -325,8 +326,9 @@ std::string FormatScanText(const ScanComparison& comparison) {
     text += fmt::format("{}: {} ({})", KindName(difference.kind), Printable(difference.kernel),
                         Printable(difference.target));
     if (difference.kind == ScanDifference::Kind::kChanged) {
-      text += fmt::format(": {} is {} in A and {} in B", difference.field,
-                          Printable(difference.value_a), Printable(difference.value_b));
+      text += fmt::format(": {} is {} in {} and {} in {}", difference.field,
+                          Printable(difference.value_a), comparison.sides.a,
+                          Printable(difference.value_b), comparison.sides.b);
     }
     text += '\n';
   }

@@ -209,21 +209,21 @@ TEST_F(ProveTest, P1_ARemovedBarrierIsBarriersFewerAndTheHazardCheckSaysWhetherI
   EXPECT_EQ(needed.exit_status, 3);
   EXPECT_THAT(needed.kinds, ElementsAre(ChangeKind::kBarriersFewer));
   EXPECT_THAT(FormatProofText(needed),
-              AllOf(HasSubstr("1 barrier fewer (1 in A, 0 in B), and nothing else"),
-                    HasSubstr("hazard check: A clean, B 2 hazards"),
+              AllOf(HasSubstr("1 barrier fewer (1 in base, 0 in here), and nothing else"),
+                    HasSubstr("hazard check: base clean, here 2 hazards"),
                     HasSubstr("the hazards: assay check '" + needed.here.evidence)));
   // One that no pair needs.
   Write("plan", Plan("scale 3 a c\n", "barrier\nscale 3 a c\n"));
   Commit("a barrier too many");
   const Proof redundant = Planted(std::string(kPlan));
   EXPECT_THAT(redundant.kinds, ElementsAre(ChangeKind::kBarriersFewer));
-  EXPECT_THAT(FormatProofText(redundant), HasSubstr("hazard check: A clean, B clean"));
+  EXPECT_THAT(FormatProofText(redundant), HasSubstr("hazard check: base clean, here clean"));
 }
 
 TEST_F(ProveTest, P1_AMovedBarrierIsBarriersMoved) {
   const Proof proof = Planted(Plan("scale 3 a c\nbarrier\n", "barrier\nscale 3 a c\n"));
   EXPECT_THAT(proof.kinds, ElementsAre(ChangeKind::kBarriersMoved));
-  EXPECT_THAT(FormatProofText(proof), HasSubstr("B 1 hazard\n"));
+  EXPECT_THAT(FormatProofText(proof), HasSubstr("here 1 hazard\n"));
 }
 
 TEST_F(ProveTest, P1_AnotherOrderIsLegalWhereNoBytesAreShared) {

@@ -1,5 +1,6 @@
 // `assay prove` and `assay counts` as a user's shell runs them.
 #include <filesystem>
+#include <regex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +85,37 @@ TEST_F(ProveProgramTest, P1_ReportsAreWrittenBesideTheText) {
   EXPECT_EQ(printed.status, 3);
   EXPECT_THAT(printed.out, testing::StartsWith("<?xml"));
   EXPECT_THAT(printed.out, EndsWith("</testsuites>\n"));
+}
+
+// A and B are what `assay compare` calls its arguments.
+TEST_F(ProveProgramTest, P1_AProofCallsItsSidesBaseAndHere) {
+  const auto file = [this](const char* name) { return (dir_ / name).string(); };
+  const auto page_of = [&] {
+    std::string page = ReadFile(file("p.html")).value();
+    page.resize(page.find("<script"));  // What is read without it.
+    return page.substr(page.find("<body>"));
+  };
+  const std::string scale = "scale 2 a b\n", other = "scale 5 c d\n",
+                    buffers = "buffer a\nbuffer b\nbuffer c\nbuffer d\n";
+  Write("plan", buffers + scale + "barrier\n" + other + "commit\n");
+  Git({"-c", "user.name=n", "-c", "user.email=e@e", "commit", "-q", "-a", "-m", "second"});
+  const std::regex letter("(^|[^A-Za-z0-9_])[AB]($|[^A-Za-z0-9_])");
+  for (const std::string& plan :
+       {buffers + other + scale + "barrier\ncommit\n", buffers + scale + "commit\n",
+        buffers + scale + "barrier\nscale 6 c d\ncommit\n" + other + "commit\n"}) {
+    Write("plan", plan);
+    Write("kernel", plan);
+    const ProgramResult text = Prove(
+        {"--markdown", file("p.md"), "--junit", file("p.xml"), "--html", file("p.html"), "HEAD"});
+    EXPECT_EQ(text.status, 3) << text.err;
+    EXPECT_THAT(text.out, HasSubstr(" in base"));
+    for (const std::string& report :
+         {text.out, ReadFile(file("p.md")).value(), ReadFile(file("p.xml")).value(), page_of()}) {
+      std::smatch found;
+      EXPECT_FALSE(std::regex_search(report, found, letter)) << found.str() << " in " << report;
+      EXPECT_THAT(report, testing::Not(HasSubstr("see above")));
+    }
+  }
 }
 
 TEST_F(ProveProgramTest, P1_AReportThatCannotBeWrittenIsSaidBeforeTheWork) {

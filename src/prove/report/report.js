@@ -33,10 +33,7 @@
     if (text !== undefined) node.textContent = text;
     return node;
   };
-  const sideName = (side) => {
-    const letter = "AB"[side];
-    return data.names[side] === letter ? letter : letter + " (" + data.names[side] + ")";
-  };
+  const sideName = (side) => data.names[side];
   const many = (count, what) =>
     count.toLocaleString("en") + " " + what + (count === 1 ? "" : "s");
 
@@ -381,7 +378,7 @@
     else list.removeAttribute("aria-activedescendant");
   };
 
-  // --- The strip: a column a barrier-free group, A above the middle and B below
+  // --- The strip: a column a barrier-free group, the first side above the middle, the other below
 
   let columnWidth = 11;
   const colours = () => {
@@ -426,8 +423,8 @@
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = colour.soft;
     pen.textBaseline = "middle";
-    pen.fillText("A", 9, middle / 2 + 4);
-    pen.fillText("B", 9, middle + middle / 2 - 4);
+    pen.fillText(sideName(0), 2, middle / 2 + 4, 23);
+    pen.fillText(sideName(1), 2, middle + middle / 2 - 4, 23);
     pen.fillStyle = colour.line;
     pen.fillRect(26, middle - 0.5, width, 1);
     const cells = (rows, side, x) => {
@@ -808,8 +805,8 @@
     const given = readState();
     if (streams.length === 0) return;
     byId("viewer").hidden = false;
-    byId("name-a").textContent = data.names[0] === "A" ? "" : data.names[0];
-    byId("name-b").textContent = data.names[1] === "B" ? "" : data.names[1];
+    byId("name-a").textContent = sideName(0);
+    byId("name-b").textContent = sideName(1);
     for (const name of ["kernel", "buffer"]) byId(name).value = state[name];
     for (const name of ["diffs", "all"]) byId(name).checked = state[name];
     const row = state.row;
