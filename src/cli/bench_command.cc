@@ -202,7 +202,7 @@ Status BenchCommand::BenchModel(Context& context, const llm::Model& model, int64
       Row row{
           .threads = threads, .kind = "prefill", .tokens = tokens, .depth = depth, .values = {}};
       const auto progress = context.StartProgress(
-          fmt::format("prefill of {} at depth {}, {} threads", tokens, depth, threads));
+          fmt::format("prefill of {} at depth {}, {}", tokens, depth, Counted(threads, "thread")));
       ASSAY_TRY(Prefill(context, *decoder, vocabulary, row));
       rows_.push_back(std::move(row));
     }
@@ -210,7 +210,7 @@ Status BenchCommand::BenchModel(Context& context, const llm::Model& model, int64
       if (tokens == 0) continue;
       Row row{.threads = threads, .kind = "decode", .tokens = tokens, .depth = depth, .values = {}};
       const auto progress = context.StartProgress(
-          fmt::format("decode of {} at depth {}, {} threads", tokens, depth, threads));
+          fmt::format("decode of {} at depth {}, {}", tokens, depth, Counted(threads, "thread")));
       ASSAY_TRY(Decode(context, *decoder, vocabulary, row));
       rows_.push_back(std::move(row));
     }

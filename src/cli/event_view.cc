@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "trace/text.h"
 
@@ -43,8 +44,8 @@ struct Details {
     return fmt::format("{} = {}", event.key, Text(event.value));
   }
   std::string operator()(const trace::BufferEvent& event) const {
-    std::string text = fmt::format("{}  {} bytes  {}", BufferName(event.buffer), event.size_bytes,
-                                   BufferKindName(event.kind));
+    std::string text = fmt::format("{}  {}  {}", BufferName(event.buffer),
+                                   Counted(event.size_bytes, "byte"), BufferKindName(event.kind));
     if (!event.label.empty()) text += fmt::format("  {}", Quoted(event.label));
     if (!event.digest.empty()) text += "  digest " + event.digest;
     return text;

@@ -63,7 +63,7 @@ std::string ShownString(const std::string& text, bool whole) {
   const std::string_view shown = whole ? text : Beginning(text, kShownBytes);
   const std::string quoted = QuotedLines(shown);
   if (shown.size() == text.size()) return quoted;
-  return fmt::format("{}... ({} bytes)", quoted, text.size());
+  return fmt::format("{}... ({})", quoted, Counted(text.size(), "byte"));
 }
 
 std::string ShownArray(const gguf::Array& items, bool whole) {
@@ -71,7 +71,7 @@ std::string ShownArray(const gguf::Array& items, bool whole) {
   std::vector<std::string> shown;
   for (size_t i = 0; i < count; ++i) shown.push_back(ShownValue(items[i], whole));
   if (count == items.size()) return fmt::format("[{}]", fmt::join(shown, ", "));
-  return fmt::format("[{}, ...] ({} items)", fmt::join(shown, ", "), items.size());
+  return fmt::format("[{}, ...] ({})", fmt::join(shown, ", "), Counted(items.size(), "item"));
 }
 
 std::string ShownValue(const gguf::Value& value, bool whole) {

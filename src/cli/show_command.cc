@@ -11,6 +11,7 @@
 
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "base/nearest.h"
 #include "cli/event_view.h"
 
@@ -233,7 +234,7 @@ class ShowCommand final : public Command {
       if (!wanted.starts_with('#')) hint("buffer labelled", wanted, labels_);
     }
     if (filter_.commands && filter_.commands->first > begun_) {
-      notes.push_back(fmt::format("The trace has {} command buffers.", begun_));
+      notes.push_back(fmt::format("The trace has {}.", Counted(begun_, "command buffer")));
     }
     if (notes.empty()) notes.emplace_back("No event passes the filters.");
     return notes;

@@ -14,6 +14,7 @@
 #include "assay/compare.h"
 #include "assay/prove_report.h"
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "prove/marked_trace.h"
 
@@ -196,8 +197,8 @@ class Aligner final {
     if (Stopped()) return Fail(ErrorCode::kCancelled, "", "The report was stopped by a signal.");
     FindMoves();
     if (Full() || !whole_) {
-      cut_ = fmt::format("the page ends behind these rows; the traces have {} and {} lines",
-                         report.lines_a, report.lines_b);
+      cut_ = fmt::format("the page ends behind these rows; the traces have {} and {}",
+                         report.lines_a, Counted(report.lines_b, "line"));
     }
     return Json();
   }

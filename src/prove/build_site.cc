@@ -12,6 +12,7 @@
 
 #include "assay/trace.h"
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "prove/evidence.h"
@@ -315,9 +316,9 @@ Status BuildSite::Gather(const std::string& out, const std::string& evidence) co
     ASSAY_ASSIGN_OR_RETURN(sequence.ids, ReadIdsFile(ids));
     if (sequence.ids.empty() || sequence.ids.size() != sequences.front().ids.size()) {
       return Fail(ErrorCode::kFormat, ids,
-                  fmt::format("\"{}\" holds {} ids; every depth needs the same number of them, and "
+                  fmt::format("\"{}\" holds {}; every depth needs the same number of them, and "
                               "at least one.",
-                              ids, sequence.ids.size()));
+                              ids, Counted(sequence.ids.size(), "id")));
     }
     facts.steps = static_cast<int64_t>(sequence.ids.size());
   }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "prove/json_file.h"
@@ -186,9 +187,9 @@ Status CheckContents(const std::string& folder, const EvidenceFile& listed) {
   const std::string path = Join(folder, listed.name);
   if (found.bytes != listed.bytes) {
     return Fail(ErrorCode::kFormat, path,
-                fmt::format("\"{}\" has {} bytes, but the manifest says {}: it is not the file "
+                fmt::format("\"{}\" has {}, but the manifest says {}: it is not the file "
                             "that was recorded.",
-                            path, found.bytes, listed.bytes));
+                            path, Counted(found.bytes, "byte"), listed.bytes));
   }
   if (found.digest != listed.digest) {
     return Fail(ErrorCode::kFormat, path,
@@ -220,8 +221,9 @@ Result<std::vector<IdSequence>> ReadIds(const std::string& folder,
       }
       ASSAY_TRY(fields.status());
       if (std::cmp_not_equal(sequence.ids.size(), manifest.facts.steps)) {
-        fields.Refuse(fmt::format("depth {} has {} ids, but the manifest says {} steps",
-                                  sequence.depth, sequence.ids.size(), manifest.facts.steps));
+        fields.Refuse(fmt::format("depth {} has {}, but the manifest says {}", sequence.depth,
+                                  Counted(sequence.ids.size(), "id"),
+                                  Counted(static_cast<uint64_t>(manifest.facts.steps), "step")));
       }
       if (sequence.ids.empty()) fields.Refuse(fmt::format("depth {} has no ids", sequence.depth));
       ASSAY_TRY(fields.status());
@@ -336,9 +338,10 @@ Status EvidenceWriter::Finish(const EvidenceFacts& facts, std::span<const IdSequ
   std::ranges::sort(sorted, {}, &IdSequence::depth);
   if (!sorted.empty() && !std::ranges::equal(sorted, manifest.depths, {}, &IdSequence::depth)) {
     return Fail(ErrorCode::kInvalidArgument, folder_,
-                fmt::format("The evidence of \"{}\" has {} sequences of ids for {} traces; each "
-                            "depth needs one of both.",
-                            folder_, sorted.size(), manifest.depths.size()));
+                fmt::format("The evidence of \"{}\" has {} of ids for {}; each depth needs one of "
+                            "both.",
+                            folder_, Counted(sorted.size(), "sequence"),
+                            Counted(manifest.depths.size(), "trace")));
   }
   const auto add = [&](std::string_view name, const std::string& text) -> Status {
     ASSAY_TRY(WriteFile(Join(work_folder_, name), text));
