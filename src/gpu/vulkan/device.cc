@@ -53,7 +53,7 @@ Status LogicalDevice::Make(const Instance& instance) {
   features12.shaderInt8 = flag(uses(OptionalPath::kInt8));
   features12.timelineSemaphore = flag(uses(OptionalPath::kTimelineSemaphores));
   features12.vulkanMemoryModel = flag(physical_.memory_model);
-  features12.vulkanMemoryModelDeviceScope = VK_FALSE;
+  features12.vulkanMemoryModelDeviceScope = flag(physical_.memory_model);
   features11.pNext = &features12;
   features.pNext = &features11;
 

@@ -171,7 +171,9 @@ class Query {
     device_.int16 = a_.features.features.shaderInt16 == VK_TRUE;
     device_.int64 = a_.features.features.shaderInt64 == VK_TRUE;
     device_.float64 = a_.features.features.shaderFloat64 == VK_TRUE;
-    device_.memory_model = a_.features12.vulkanMemoryModel == VK_TRUE;
+    // With the model and without its device scope, no shader may have a barrier of that scope.
+    device_.memory_model = a_.features12.vulkanMemoryModel == VK_TRUE &&
+                           a_.features12.vulkanMemoryModelDeviceScope == VK_TRUE;
     device_.executable_properties = a_.executables.pipelineExecutableInfo == VK_TRUE;
     Set(OptionalPath::kPushDescriptors, HasPush());
     Set(OptionalPath::kTimelineSemaphores, a_.features12.timelineSemaphore == VK_TRUE);
