@@ -157,6 +157,15 @@ class Bench {
     return view;
   }
 
+  AttentionRoom Room(uint32_t tokens, uint32_t head_dim, uint32_t context) {
+    const AttentionRoomBytes bytes = ops_->RoomForAttention(
+        tokens, flags_.Number("heads"), flags_.Number("kv-heads"), head_dim, context);
+    if (bytes.partials == 0) return {};
+    const AttentionRoom room{Bytes(bytes.partials), Bytes(bytes.counters)};
+    Must(device_->Write(room.counters, std::vector<std::byte>(bytes.counters)));
+    return room;
+  }
+
   Work Make() {
     const std::string& op = flags_.Text("op");
     const DType type = TypeOf(flags_.Text("type"));
@@ -210,7 +219,8 @@ class Bench {
       const Matrix k = Weights(type, position + tokens, kv_cols);
       const Matrix v = Weights(type, position + tokens, kv_cols);
       const Activations out = Plain(tokens, q.cols);
-      return {[=, &o, &s] { return o.Attention(s, q, k, v, head_dim, position, 0.1f, out); },
+      const AttentionRoom room = Room(tokens, head_dim, position + tokens);
+      return {[=, &o, &s] { return o.Attention(s, q, k, v, head_dim, position, 0.1f, out, room); },
               2 * k.view.size_bytes()};
     }
     if (op == "head_norm_rope") {

@@ -55,6 +55,22 @@ struct Activations {
 };
 uint64_t ActivationBytes(ActivationFormat format, uint64_t rows, uint64_t cols);
 
+// Room in which the workgroups of an Attention meet, where several of them share the positions of a
+// query. `partials` begins at a multiple of 16 bytes and holds nothing between dispatches;
+// `counters` holds zeros, which the dispatch leaves there again. Dispatches that no barrier
+// separates need a room each.
+struct AttentionRoom {
+  gpu::BufferView partials;
+  gpu::BufferView counters;
+};
+struct AttentionRoomBytes {
+  uint64_t partials = 0;
+  uint64_t counters = 0;
+  // What a token takes grows with the positions that it sees up to so many, and then anew from
+  // less.
+  uint32_t turn = 0;
+};
+
 // Puts rows of weights of `type`, as files hold them, into the layout that the kernels read where
 // Ops::PacksWeights says so, in place and in as many bytes. Each row by itself, so that any rows of
 // a matrix may be packed apart. `bytes` holds `rows` rows of `cols` columns, whole blocks.
@@ -132,9 +148,15 @@ class Ops final {
 
   // Causal attention, query heads in groups over kv heads: row i of q (heads * head_dim) sees cache
   // rows 0 .. first_position + i. scale multiplies q.k before the softmax.
+  // The bits do not depend on `room`; without one a workgroup takes all positions of its queries,
+  // which for few tokens leaves most of a GPU idle.
   Status Attention(gpu::Session& session, const Matrix& q, const Matrix& k_cache,
                    const Matrix& v_cache, uint32_t head_dim, uint32_t first_position, float scale,
-                   const Activations& out);
+                   const Activations& out, const AttentionRoom& room = {});
+  // What Attention takes at most for up to `tokens` rows and `context` positions; nothing on
+  // devices that have no use for it.
+  AttentionRoomBytes RoomForAttention(uint32_t tokens, uint32_t heads, uint32_t kv_heads,
+                                      uint32_t head_dim, uint32_t context) const;
 
   // out = silu(gate) * up.
   Status SiluMul(gpu::Session& session, const Matrix& gate, const Matrix& up,

@@ -87,8 +87,16 @@ enum class KernelIndex : uint8_t {
   kNormRoute,
   kHeadNormRopeAppendF32,
   kHeadNormRopeAppendF16,
+  // From here on shaders alone, with no code for the CPU.
+  kAttentionSplit2F32,
+  kAttentionSplit4F32,
+  kAttentionSplit8F32,
+  kAttentionSplit2F16,
+  kAttentionSplit4F16,
+  kAttentionSplit8F16,
   kCount,
 };
+inline constexpr auto kFirstShaderAlone = KernelIndex::kAttentionSplit2F32;
 
 struct KernelRow {
   std::string_view name;  // Shown in the trace.
@@ -102,11 +110,10 @@ struct KernelRow {
   std::string_view source_digest;
 };
 
-// KernelIndex::kCount rows.
+// The rows in front of kFirstShaderAlone.
 std::span<const KernelRow> KernelTable();
-inline const KernelRow& RowOf(KernelIndex index) {
-  return KernelTable()[static_cast<size_t>(index)];
-}
+// Of any kernel. A row of a shader alone has no code and no digest.
+const KernelRow& RowOf(KernelIndex index);
 
 }  // namespace assay::kernels
 

@@ -49,6 +49,16 @@ constexpr KernelRow Row(std::string_view name, uint32_t bindings, std::string_vi
           .source_digest = digest};
 }
 
+template <typename Constants>
+constexpr KernelRow ShaderRow(std::string_view name, uint32_t bindings) {
+  return {.name = name,
+          .binding_count = bindings,
+          .constant_bytes = sizeof(Constants),
+          .pick = nullptr,
+          .cpu = {},
+          .source_digest = {}};
+}
+
 constexpr auto kTable = std::to_array<KernelRow>({
     Row<EmbeddingConstants, PickEmbeddingF32>("embedding.f32", 3, kDigest_embedding),
     Row<EmbeddingConstants, PickEmbeddingF16>("embedding.f16", 3, kDigest_embedding),
@@ -135,6 +145,12 @@ constexpr auto kTable = std::to_array<KernelRow>({
                                                                 kDigest_head_norm_rope_append),
     Row<HeadNormRopeAppendConstants, PickHeadNormRopeAppendF16>("head_norm_rope_append.f16", 5,
                                                                 kDigest_head_norm_rope_append),
+    ShaderRow<AttentionSplitConstants>("attention_split2.f32.f32", 6),
+    ShaderRow<AttentionSplitConstants>("attention_split4.f32.f32", 6),
+    ShaderRow<AttentionSplitConstants>("attention_split8.f32.f32", 6),
+    ShaderRow<AttentionSplitConstants>("attention_split2.f16.f32", 6),
+    ShaderRow<AttentionSplitConstants>("attention_split4.f16.f32", 6),
+    ShaderRow<AttentionSplitConstants>("attention_split8.f16.f32", 6),
 });
 static_assert(kTable.size() == static_cast<size_t>(KernelIndex::kCount));
 
@@ -149,7 +165,10 @@ constexpr auto kCodes = [] {
 
 }  // namespace
 
-std::span<const KernelRow> KernelTable() { return kTable; }
+std::span<const KernelRow> KernelTable() {
+  return std::span(kTable).first(static_cast<size_t>(kFirstShaderAlone));
+}
+const KernelRow& RowOf(KernelIndex index) { return kTable[static_cast<size_t>(index)]; }
 
 namespace {
 
@@ -166,7 +185,7 @@ Status RegisterSpirv(gpu::Device& device) {
 Status RegisterKernels(gpu::Device& device) {
   if (TargetOf(device.info().code_format) == Target::kSpirv) return RegisterSpirv(device);
   if (const Result<Isa>& isa = ProcessIsa(); !isa) return Fail(isa.error());
-  for (size_t i = 0; i < kTable.size(); ++i) {
+  for (size_t i = 0; i < KernelTable().size(); ++i) {
     const KernelRow& row = kTable[i];
     ASSAY_TRY_WHILE(device.kernels().Add({.name = row.name,
                                           .workgroup = {1, 1, 1},

@@ -45,6 +45,11 @@ Launch HeadLaunch(KernelIndex kernel, const HeadNormRopeConstants& c, uint32_t r
                     c.has_rope != 0 ? c.head_dim * uint32_t{sizeof(float)} : 0);
 }
 
+// Workgroups that take the queries over one kv head of all tokens.
+uint64_t SpirvAttentionBlocks(uint32_t tokens, uint32_t fan, uint32_t queries) {
+  return (uint64_t{tokens} * fan + queries - 1) / queries;
+}
+
 }  // namespace
 
 Launch LaunchEmbedding(DType table_type, uint32_t table_rows, uint32_t cols, uint32_t tokens) {
@@ -115,7 +120,7 @@ Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, 
                        uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale,
                        Target target) {
   const bool spirv = target == Target::kSpirv;
-  const uint32_t heads_per_group = spirv ? 1 : AttentionHeadsPerGroup(heads, kv_heads);
+  const uint32_t heads_per_group = AttentionHeadsPerGroup(heads, kv_heads);
   const AttentionConstants c{
       .tokens = tokens,
       .heads = heads,
@@ -123,16 +128,55 @@ Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, 
       .head_dim = head_dim,
       .first_position = first_position,
       .heads_per_group = heads_per_group,
-      .tokens_per_group = spirv ? 1 : std::min(tokens, kAttentionMaxQueries / heads_per_group),
+      .tokens_per_group = std::min(tokens, kAttentionMaxQueries / heads_per_group),
       .scale = scale};
   const bool q8 = out == ActivationFormat::kQ8;
   const KernelIndex kernel =
       cache_type == DType::kF16
           ? (q8 ? KernelIndex::kAttentionF16ToQ8 : KernelIndex::kAttentionF16ToF32)
           : (q8 ? KernelIndex::kAttentionF32ToQ8 : KernelIndex::kAttentionF32ToF32);
+  if (spirv) {
+    const uint64_t blocks = SpirvAttentionBlocks(tokens, heads / kv_heads, kSpirvQueriesPerGroup);
+    const auto planes = static_cast<uint32_t>((blocks + kSpirvMaxGrid - 1) / kSpirvMaxGrid);
+    return MakeLaunch(kernel, c,
+                      {kv_heads, static_cast<uint32_t>((blocks + planes - 1) / planes), planes});
+  }
   const uint32_t shared = c.tokens_per_group * heads_per_group * head_dim * uint32_t{sizeof(float)};
   return MakeLaunch(kernel, c, {heads / heads_per_group, CeilDiv(tokens, c.tokens_per_group), 1},
-                    spirv ? 0 : shared);
+                    shared);
+}
+
+std::optional<AttentionSplit> SplitAttention(uint32_t tokens, uint32_t heads, uint32_t kv_heads,
+                                             uint32_t head_dim, uint32_t first_position) {
+  const uint32_t fan = heads / kv_heads;
+  const uint64_t whole = SpirvAttentionBlocks(tokens, fan, kSpirvQueriesPerGroup);
+  if (tokens > 1 && whole * kv_heads >= kSpirvEnoughGroups) return {};
+  AttentionSplit split;
+  split.queries = tokens > 1 || fan > 4 ? 8 : fan > 2 ? 4 : 2;
+  const auto blocks = static_cast<uint32_t>(SpirvAttentionBlocks(tokens, fan, split.queries));
+  const uint32_t seen = first_position + tokens;
+  const bool by_run =
+      tokens > 1 || uint64_t{CeilDiv(seen, kSpirvSplit * kSpirvSplitsPerRun)} * kv_heads * blocks >=
+                        kSpirvEnoughRuns;
+  split.splits_per_group = by_run ? kSpirvSplitsPerRun : 1;
+  const uint32_t units = CeilDiv(seen, split.splits_per_group * kSpirvSplit);
+  split.grid = {kv_heads, blocks, units};
+  // An output, a maximum and a sum each.
+  split.partial_bytes = uint64_t{units} * tokens * heads * (head_dim + 2) * sizeof(float);
+  const uint32_t runs = by_run ? 0 : CeilDiv(units, kSpirvSplitsPerRun);
+  split.counter_bytes = uint64_t{kv_heads} * blocks * (runs + 1) * sizeof(uint32_t);
+  return split;
+}
+
+Launch LaunchAttentionSplit(DType cache_type, const AttentionSplit& split,
+                            const AttentionSplitConstants& constants) {
+  using enum KernelIndex;
+  const bool f16 = cache_type == DType::kF16;
+  const KernelIndex kernel = split.queries == 2 ? (f16 ? kAttentionSplit2F16 : kAttentionSplit2F32)
+                             : split.queries == 4
+                                 ? (f16 ? kAttentionSplit4F16 : kAttentionSplit4F32)
+                                 : (f16 ? kAttentionSplit8F16 : kAttentionSplit8F32);
+  return MakeLaunch(kernel, constants, split.grid);
 }
 
 bool AttentionWritesWholeBlocks(uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {

@@ -267,7 +267,7 @@ Status Ops::KvAppend(gpu::Session& session, const Matrix& k, const Matrix& v,
 
 Status Ops::Attention(gpu::Session& session, const Matrix& q, const Matrix& k_cache,
                       const Matrix& v_cache, uint32_t head_dim, uint32_t first_position,
-                      float scale, const Activations& out) {
+                      float scale, const Activations& out, const AttentionRoom& room) {
   constexpr std::string_view kOp = "attention";
   ASSAY_TRY(CheckF32(kOp, "q", q));
   ASSAY_TRY(CheckCache(kOp, "k_cache", k_cache));
@@ -310,8 +310,79 @@ Status Ops::Attention(gpu::Session& session, const Matrix& q, const Matrix& k_ca
   ASSAY_TRY(CheckApart(kOp, "q", q.view, "out", out.view));
   ASSAY_TRY(CheckApart(kOp, "k_cache", k_rows, "out", out.view));
   ASSAY_TRY(CheckApart(kOp, "v_cache", v_rows, "out", out.view));
-  return state_->Encode(session, launch,
-                        std::array{Read(q.view), Read(k_rows), Read(v_rows), Write(out.view)});
+  const std::array bindings{Read(q.view), Read(k_rows), Read(v_rows), Write(out.view)};
+  if (state_->target == Target::kSpirv && room.partials && out.format == ActivationFormat::kF32) {
+    if (const auto split = SplitAttention(q.rows, heads, kv_heads, head_dim, first_position)) {
+      return state_->SharedAttention(
+          session,
+          LaunchAttentionSplit(k_cache.type, *split,
+                               {.tokens = q.rows,
+                                .heads = heads,
+                                .kv_heads = kv_heads,
+                                .head_dim = head_dim,
+                                .first_position = first_position,
+                                .splits_per_group = split->splits_per_group,
+                                .scale = scale}),
+          bindings, *split, room);
+    }
+  }
+  return state_->Encode(session, launch, bindings);
+}
+
+Status Ops::State::SharedAttention(gpu::Session& session, const Launch& launch,
+                                   const std::array<gpu::Binding, 4>& bindings,
+                                   const AttentionSplit& split, const AttentionRoom& room) {
+  constexpr std::string_view kOp = "attention";
+  struct Part {
+    std::string_view name;
+    const gpu::BufferView* view;
+    uint64_t bytes;
+    uint64_t alignment;
+  };
+  std::array<gpu::BufferView, 2> taken;
+  const std::array parts{Part{"room.partials", &room.partials, split.partial_bytes, 16},
+                         Part{"room.counters", &room.counters, split.counter_bytes, 4}};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto& [name, view, wanted, alignment] = parts[i];
+    if (!*view || view->size_bytes() < wanted) {
+      return Refuse(kOp, name,
+                    fmt::format("has {} bytes where these tokens and positions take {}; make it as "
+                                "large as RoomForAttention() says for the longest context",
+                                *view ? view->size_bytes() : 0, wanted));
+    }
+    ASSAY_ASSIGN_OR_RETURN(taken[i], view->Slice(0, wanted));
+    ASSAY_TRY(CheckView(kOp, name, taken[i], wanted, alignment));
+    constexpr std::array<std::string_view, 4> kNames = {"q", "k_cache", "v_cache", "out"};
+    for (size_t j = 0; j < kNames.size(); ++j) {
+      ASSAY_TRY(CheckApart(kOp, kNames[j], bindings[j].view, name, taken[i]));
+    }
+  }
+  ASSAY_TRY(CheckApart(kOp, parts[1].name, taken[1], parts[0].name, taken[0]));
+  // Of the counters a dispatch touches those of whom more than one workgroup shares the positions.
+  return Encode(session, launch,
+                std::array{bindings[0], bindings[1], bindings[2], bindings[3], Write(taken[0]),
+                           gpu::Binding{taken[1], Access::kReadWrite, false}});
+}
+
+AttentionRoomBytes Ops::RoomForAttention(uint32_t tokens, uint32_t heads, uint32_t kv_heads,
+                                         uint32_t head_dim, uint32_t context) const {
+  AttentionRoomBytes most;
+  if (state_->target != Target::kSpirv) return most;
+  const auto add = [&](uint32_t rows, uint32_t seen) {
+    const auto split = SplitAttention(rows, heads, kv_heads, head_dim, seen - rows);
+    if (!split) return false;
+    most.partials = std::max(most.partials, split->partial_bytes);
+    most.counters = std::max(most.counters, split->counter_bytes);
+    if (split->splits_per_group == 1) most.turn = std::max(most.turn, seen);
+    return true;
+  };
+  uint32_t rows = 1;
+  while (rows <= std::min(tokens, context) && add(rows, context)) ++rows;
+  // One token takes less once its workgroups have turned from splits to runs.
+  for (uint64_t seen = kSpirvSplit; seen < context; seen += kSpirvSplit) {
+    add(1, static_cast<uint32_t>(seen));
+  }
+  return most;
 }
 
 Status Ops::SiluMul(gpu::Session& session, const Matrix& gate, const Matrix& up,

@@ -113,6 +113,26 @@ void AddCacheCases(DType type, std::vector<OpCase>& cases) {
   }
 }
 
+// Positions shared by several workgroups, for as many query heads over a kv head as there are
+// forms.
+void AddSharedAttentionCases(DType type, std::vector<OpCase>& cases) {
+  for (const uint32_t fan : {2u, 4u, 8u}) {
+    for (const uint32_t tokens : {1u, 3u}) {
+      cases.push_back({Named("AttentionShared", DTypeName(type)) + "_" + std::to_string(fan) +
+                           (tokens == 1 ? "_one" : "_many"),
+                       [=](Ops& ops, gpu::Session& session, Operands& o) {
+                         const uint32_t heads = 2 * fan, position = tokens == 1 ? 300 : 1022;
+                         return ops.Attention(
+                             session, o.F32(tokens, heads * 24),
+                             o.Cache(type, position + tokens, 48),
+                             o.Cache(type, position + tokens, 48), 24, position, 0.2f,
+                             o.Output(ActivationFormat::kF32, tokens, heads * 24),
+                             o.Room(ops.RoomForAttention(tokens, heads, 2, 24, position + tokens)));
+                       }});
+    }
+  }
+}
+
 void AddFormatCases(ActivationFormat format, std::vector<OpCase>& cases) {
   const std::string_view name = FormatName(format);
   cases.push_back({Named("RmsNorm", name), [=](Ops& ops, gpu::Session& session, Operands& o) {
@@ -221,6 +241,12 @@ gpu::BufferView Operands::Garbage(uint64_t bytes) {
   return Bytes(std::vector<std::byte>(bytes, std::byte{0xFF}));
 }
 
+AttentionRoom Operands::Room(const AttentionRoomBytes& bytes) {
+  if (bytes.partials == 0) return {};
+  return {Bytes(std::vector<std::byte>(bytes.partials, std::byte{0xFF}), 0),
+          Bytes(std::vector<std::byte>(bytes.counters))};
+}
+
 std::vector<int32_t> Operands::Ids(uint32_t count, uint32_t limit) {
   std::vector<int32_t> ids(count);
   for (int32_t& id : ids) id = static_cast<int32_t>(random_.Below(limit));
@@ -231,7 +257,10 @@ std::vector<OpCase> AllOpCases() {
   std::vector<OpCase> cases;
   for (const DType type : kWeightTypes) AddWeightCases(type, cases);
   for (const DType type : kWeightTypes) AddFusedWeightCases(type, cases);
-  for (const DType type : {DType::kF32, DType::kF16}) AddCacheCases(type, cases);
+  for (const DType type : {DType::kF32, DType::kF16}) {
+    AddCacheCases(type, cases);
+    AddSharedAttentionCases(type, cases);
+  }
   for (const ActivationFormat format : kFormats) AddFormatCases(format, cases);
   AddOtherCases(cases);
   return cases;

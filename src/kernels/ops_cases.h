@@ -40,6 +40,8 @@ class Operands {
   // An output, filled with garbage.
   Activations Output(ActivationFormat format, uint32_t rows, uint32_t cols);
   gpu::BufferView Garbage(uint64_t bytes);
+  // Garbage and zeros; nothing where `bytes` says so.
+  AttentionRoom Room(const AttentionRoomBytes& bytes);
   std::vector<int32_t> Ids(uint32_t count, uint32_t limit);
 
   const std::vector<gpu::Buffer>& buffers() const { return buffers_; }

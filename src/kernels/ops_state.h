@@ -24,6 +24,8 @@ inline gpu::Binding ReadWrite(const gpu::BufferView& view) {
   return {view, Access::kReadWrite, true};
 }
 
+struct AttentionSplit;
+
 struct Ops::State {
   gpu::Device* device = nullptr;
   Target target = Target::kCpu;
@@ -47,6 +49,10 @@ struct Ops::State {
   // `out` in dispatches whose weights fit a binding.
   Status MatMulInParts(gpu::Session& session, const Matrix& weights, const Activations& x,
                        const Matrix& out, const gpu::BufferView& residual);
+  // The launch of SplitAttention(), whose room is bound behind the op's own four bindings.
+  Status SharedAttention(gpu::Session& session, const Launch& launch,
+                         const std::array<gpu::Binding, 4>& bindings, const AttentionSplit& split,
+                         const AttentionRoom& room);
   Status Elementwise(gpu::Session& session, bool add, const Matrix& a, const Matrix& b,
                      const Matrix& out);
 };

@@ -99,18 +99,23 @@ Result<PlannedPass*> Decoder::State::PlanFor(const PassBuffers& pass, bool want_
     std::rotate(known, known + 1, planned.end());
     return planned.back().get();
   }
-  // The first position and the last one: what they bind spans what every pass between them binds.
-  std::array<gpu::Graph, 2> samples;
-  for (const uint32_t first : {0U, context - pass.all.rows}) {
+  // The first position, the last one, and where attention turns to other parts: what they bind
+  // spans what every pass between them binds.
+  std::vector<uint32_t> positions = {0};
+  for (const uint32_t seen : {scratch->attention_turn(), context}) {
+    if (seen > positions.back() + pass.all.rows) positions.push_back(seen - pass.all.rows);
+  }
+  std::vector<gpu::Graph> samples(positions.size());
+  for (size_t i = 0; i < positions.size(); ++i) {
     ASSAY_TRY(session->BeginCapture());
-    ASSAY_TRY(Encode(pass, first, want_logits, /*place_barriers=*/true));
-    ASSAY_ASSIGN_OR_RETURN(samples[first == 0 ? 0 : 1], session->EndCapture());
+    ASSAY_TRY(Encode(pass, positions[i], want_logits, /*place_barriers=*/true));
+    ASSAY_ASSIGN_OR_RETURN(samples[i], session->EndCapture());
   }
   auto made = std::make_unique<PlannedPass>();
   made->rows = pass.all.rows;
   made->want_logits = want_logits;
-  std::vector<const gpu::Graph*> spanned = {&samples[0]};
-  if (context > pass.all.rows) spanned.push_back(&samples[1]);
+  std::vector<const gpu::Graph*> spanned;
+  for (const gpu::Graph& sample : samples) spanned.push_back(&sample);
   const gpu::PlanOptions options{.fusions = kernels::FusionRules(model->device->info()),
                                  .scratch = scratch->Dead()};
   ASSAY_ASSIGN_OR_RETURN(made->plan, gpu::GraphPlan::Create(*model->device, spanned, options));
@@ -264,7 +269,7 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
   }
   state->cache = std::move(*cache);
   ASSAY_ASSIGN_OR_RETURN(Scratch scratch, Scratch::Create(*from.device, *state->ops, from.config,
-                                                          from.weights, chunk));
+                                                          from.weights, chunk, state->context));
   state->scratch = std::make_unique<Scratch>(std::move(scratch));
   ASSAY_ASSIGN_OR_RETURN(state->one, state->scratch->Cut(1));
   state->logits.resize(from.config.vocabulary);

@@ -148,6 +148,40 @@ TEST_P(ShaderEngine, G6_PrefillInChunksPlansAndBarrierModesGiveTheSameBits) {
   }
 }
 
+// More positions than one workgroup of attention takes when tokens come one by one.
+TEST_P(ShaderEngine, G6_SharedPositionsGiveTheBitsOfOneChunk) {
+  auto model = Shape(testing::kQ8_0, false);
+  model.context = 200;
+  const Engine engine(testing::MakeTinyModel(model).Build(), MakeDevice(GetParam()));
+  const auto ids = SomeIds(150, engine.model().config().vocabulary);
+  std::vector<float> first;
+  for (const uint32_t chunk : {150U, 1U, 40U}) {
+    const auto decoder = engine.NewDecoder({.prefill_chunk = chunk, .graph = chunk == 1});
+    const std::vector<float> logits = LogitsOf(*decoder, ids, 3);
+    if (first.empty()) first = logits;
+    ExpectSameBits(logits, first);
+  }
+}
+
+// So many kv heads that a token's attention is shared in other parts at the end of the context, and
+// takes most of its room in the middle.
+TEST_P(ShaderEngine, E10_APlanSpansTheRoomOfEveryPosition) {
+  auto model = Shape(testing::kQ8_0, false);
+  model.heads = 64;
+  model.kv_heads = 64;
+  model.head_dim = 8;
+  model.context = 1100;
+  const Engine engine(testing::MakeTinyModel(model).Build(), MakeDevice(GetParam()));
+  const auto ids = SomeIds(200, engine.model().config().vocabulary);
+  std::vector<float> first;
+  for (const bool graph : {false, true}) {
+    const auto decoder = engine.NewDecoder({.graph = graph});
+    const std::vector<float> logits = LogitsOf(*decoder, ids, 2);
+    if (first.empty()) first = logits;
+    ExpectSameBits(logits, first);
+  }
+}
+
 TEST_P(ShaderEngine, E8_SchedulesAndKernelsFromSourceGiveTheSameBits) {
   const std::string bytes = testing::MakeTinyModel(Shape(testing::kQ8_0, true)).Build();
   std::vector<float> first;
@@ -215,6 +249,7 @@ TEST_P(ShaderEngine, T2_TheTraceHasTheSameBytesOnEveryRunAtAnyNumberOfLoaders) {
   const std::string bytes = testing::MakeTinyModel(Shape(testing::kQ8_0, true)).Build();
   const std::string first = Record(GetParam(), bytes, {.loaders = 1});
   EXPECT_NE(first.find("gate_up_by_expert.q8_0.f32"), std::string::npos);
+  EXPECT_NE(first.find("attention_split2.f16.f32"), std::string::npos);
   EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 1}), first);
   EXPECT_EQ(Record(GetParam(), bytes, {.loaders = 4}), first);
   // A backend that may be stopped hands a command buffer over in parts, which nobody sees.

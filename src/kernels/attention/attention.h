@@ -15,6 +15,7 @@
 #define ASSAY_KERNELS_ATTENTION_ATTENTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "assay/kernels.h"
@@ -45,6 +46,32 @@ struct AttentionConstants {
 Launch LaunchAttention(DType cache_type, ActivationFormat out, uint32_t tokens, uint32_t heads,
                        uint32_t kv_heads, uint32_t head_dim, uint32_t first_position, float scale,
                        Target target = Target::kCpu);
+
+// How workgroups of shaders share the positions of each query: which kernel, how much each takes,
+// and what room they need (Ops::Attention).
+struct AttentionSplit {
+  uint32_t queries = 0;
+  uint32_t splits_per_group = 0;
+  Extent3 grid;
+  uint64_t partial_bytes = 0;
+  uint64_t counter_bytes = 0;
+};
+struct AttentionSplitConstants {
+  uint32_t tokens = 0;
+  uint32_t heads = 0;
+  uint32_t kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t first_position = 0;
+  uint32_t splits_per_group = 0;
+  float scale = 0;
+};
+
+// Nothing for so many tokens that a device is busy without; that and the kernel do not depend on
+// the positions.
+std::optional<AttentionSplit> SplitAttention(uint32_t tokens, uint32_t heads, uint32_t kv_heads,
+                                             uint32_t head_dim, uint32_t first_position);
+Launch LaunchAttentionSplit(DType cache_type, const AttentionSplit& split,
+                            const AttentionSplitConstants& constants);
 
 // True when the heads that one workgroup takes fill whole kQ8 blocks, as a kQ8 output needs.
 bool AttentionWritesWholeBlocks(uint32_t heads, uint32_t kv_heads, uint32_t head_dim);

@@ -32,6 +32,15 @@ inline constexpr uint32_t kSpirvSummedRowsPerGroup = 4;
 
 inline constexpr uint32_t kSpirvHeadsPerGroup = 4;
 
+// Attention: what a workgroup takes where it takes all positions of its queries, and how many such
+// workgroups are enough. Fewer share the positions instead: whole runs of 16 splits of 64
+// positions, or, of one token whose runs are fewer than kSpirvEnoughRuns workgroups, single splits.
+inline constexpr uint32_t kSpirvQueriesPerGroup = 8;
+inline constexpr uint32_t kSpirvEnoughGroups = 128;
+inline constexpr uint32_t kSpirvEnoughRuns = 128;
+inline constexpr uint32_t kSpirvSplit = 64;
+inline constexpr uint32_t kSpirvSplitsPerRun = 16;
+
 // Of a router's row.
 inline constexpr uint32_t kSpirvMaxExperts = 1024;
 

@@ -13,7 +13,6 @@ namespace {
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kHeadThreads = 128;
 constexpr uint32_t kRouteThreads = 32;
-constexpr uint32_t kAttentionThreads = 512;
 constexpr uint32_t kArgMaxThreads = 1024;
 
 using enum KernelIndex;
@@ -43,8 +42,8 @@ constexpr auto kTable = std::to_array<SpirvRow>({
     {kRope, kHeadThreads, &kShaderRope, kShaderDigest_head_norm_rope},
     {kKvAppendF32, kThreads, &kShaderKvAppendF32, kShaderDigest_kv_append},
     {kKvAppendF16, kThreads, &kShaderKvAppendF16, kShaderDigest_kv_append},
-    {kAttentionF32ToF32, kAttentionThreads, &kShaderAttentionF32, kShaderDigest_attention},
-    {kAttentionF16ToF32, kAttentionThreads, &kShaderAttentionF16, kShaderDigest_attention},
+    {kAttentionF32ToF32, kThreads, &kShaderAttentionF32, kShaderDigest_attention},
+    {kAttentionF16ToF32, kThreads, &kShaderAttentionF16, kShaderDigest_attention},
     {kSiluMulF32, kThreads, &kShaderSiluMul, kShaderDigest_silu_mul},
     {kAdd, kThreads, &kShaderAdd, kShaderDigest_elementwise},
     {kMul, kThreads, &kShaderMul, kShaderDigest_elementwise},
@@ -60,6 +59,12 @@ constexpr auto kTable = std::to_array<SpirvRow>({
      kShaderDigest_head_norm_rope_append},
     {kHeadNormRopeAppendF16, kHeadThreads, &kShaderHeadNormRopeAppendF16,
      kShaderDigest_head_norm_rope_append},
+    {kAttentionSplit2F32, kThreads, &kShaderAttentionSplit2F32, kShaderDigest_attention},
+    {kAttentionSplit4F32, kThreads, &kShaderAttentionSplit4F32, kShaderDigest_attention},
+    {kAttentionSplit8F32, kThreads, &kShaderAttentionSplit8F32, kShaderDigest_attention},
+    {kAttentionSplit2F16, kThreads, &kShaderAttentionSplit2F16, kShaderDigest_attention},
+    {kAttentionSplit4F16, kThreads, &kShaderAttentionSplit4F16, kShaderDigest_attention},
+    {kAttentionSplit8F16, kThreads, &kShaderAttentionSplit8F16, kShaderDigest_attention},
 });
 #undef ASSAY_TYPED_ROWS
 

@@ -116,7 +116,7 @@ Result<Activations> LastRow(const Activations& whole) {
 }  // namespace
 
 Result<Scratch> Scratch::Create(gpu::Device& device, const kernels::Ops& ops, const Config& config,
-                                const Weights& weights, uint32_t max_rows) {
+                                const Weights& weights, uint32_t max_rows, uint32_t context) {
   Formats norm;
   Formats attended;
   Formats gated;
@@ -148,6 +148,17 @@ Result<Scratch> Scratch::Create(gpu::Device& device, const kernels::Ops& ops, co
   ASSAY_ASSIGN_OR_RETURN(max.k, make.F32("k", kActivation, max_rows, kv_dim));
   ASSAY_ASSIGN_OR_RETURN(max.v, make.F32("v", kActivation, max_rows, kv_dim));
   ASSAY_ASSIGN_OR_RETURN(max.attended, make.Rows("attended", attended, max_rows, q_dim));
+  const kernels::AttentionRoomBytes room =
+      ops.RoomForAttention(max_rows, config.heads, config.kv_heads, config.head_dim, context);
+  scratch.attention_turn_ = room.turn;
+  if (room.partials > 0) {
+    ASSAY_ASSIGN_OR_RETURN(max.room.partials,
+                           make.Bytes("attention_partials", kScratch, room.partials));
+    ASSAY_ASSIGN_OR_RETURN(max.room.counters,
+                           make.Bytes("attention_counters", kScratch, room.counters));
+    // They are zeros already; written, so that whoever reads a trace knows it.
+    ASSAY_TRY(device.Write(max.room.counters, std::vector<std::byte>(room.counters)));
+  }
   const uint32_t wide_rows = max_rows * fan;
   ASSAY_ASSIGN_OR_RETURN(max.gate, make.F32("gate", kActivation, wide_rows, config.feed_forward));
   ASSAY_ASSIGN_OR_RETURN(max.up, make.F32("up", kActivation, wide_rows, config.feed_forward));
@@ -205,7 +216,7 @@ std::vector<gpu::BufferView> Scratch::Dead() const {
         &max_.v.view, &max_.attended.f32.view, &max_.attended.q8.view, &max_.router.view,
         &max_.expert_ids, &max_.expert_weights, &max_.gate.view, &max_.up.view,
         &max_.gated.f32.view, &max_.gated.q8.view, &max_.expert_out.view,
-        &max_.output_norm.f32.view, &max_.output_norm.q8.view}) {
+        &max_.output_norm.f32.view, &max_.output_norm.q8.view, &max_.room.partials}) {
     if (*view) dead.push_back(*view);
   }
   return dead;

@@ -57,7 +57,7 @@ Status LayerEncoder::Attend(const LayerWeights& layer, const Matrix& k_cache, co
   const float scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
   const uint32_t position = first_position + pass_.all.rows - step_->rows;
   ASSAY_TRY(ops_.Attention(session_, step_->q, k_cache, v_cache, config_.head_dim, position, scale,
-                           attended));
+                           attended, step_->room));
   ASSAY_TRY(Barrier());
   ASSAY_TRY(
       Fixed([&] { return ops_.MatMul(session_, layer.o, attended, step_->x, step_->x.view); }));

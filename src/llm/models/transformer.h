@@ -35,6 +35,7 @@ struct StepBuffers {
   FormattedRows norm;   // x, normalised
   kernels::Matrix q, k, v;
   FormattedRows attended;
+  kernels::AttentionRoom room;     // of any number of rows; empty where the device takes none
   kernels::Matrix router;          // logits of the experts
   gpu::BufferView expert_ids;      // int32, rows x used
   gpu::BufferView expert_weights;  // f32, rows x used
@@ -63,20 +64,24 @@ struct KvCache {
 // without allocating device memory. Thread-compatible.
 class Scratch final {
  public:
-  // `ops` says which formats the weights want. Errors: those of Device::CreateBuffer.
+  // `ops` says which formats the weights want, and what attention over `context` positions takes.
+  // Errors: those of Device::CreateBuffer and Device::Write.
   static Result<Scratch> Create(gpu::Device& device, const kernels::Ops& ops, const Config& config,
-                                const Weights& weights, uint32_t max_rows);
+                                const Weights& weights, uint32_t max_rows, uint32_t context);
   // The views for `rows` tokens, 1 <= rows <= max_rows.
   Result<PassBuffers> Cut(uint32_t rows) const;
   uint32_t max_rows() const { return max_.rows; }
-  // What nobody needs after a pass, nor in the next one: all but the ids, the logits and their
-  // argmax.
+  // Positions at which a pass binds most of attention's room, or 0 (AttentionRoomBytes::turn).
+  uint32_t attention_turn() const { return attention_turn_; }
+  // What nobody needs after a pass, nor in the next one: all but the ids, the logits, their argmax
+  // and the zeros of attention's counters.
   std::vector<gpu::BufferView> Dead() const;
 
  private:
   Scratch() = default;
   Result<StepBuffers> CutRows(uint32_t rows) const;
   StepBuffers max_;
+  uint32_t attention_turn_ = 0;
 };
 
 Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,
