@@ -98,7 +98,8 @@ void PerfettoExport::CollectArrows(const trace::BufferAccess& access,
 
 void PerfettoExport::KeepLatest(std::vector<Arrow>* arrows) {
   std::ranges::sort(*arrows, [](const Arrow& a, const Arrow& b) {
-    return std::pair(a.buffer, b.writer.line) < std::pair(b.buffer, a.writer.line);
+    if (a.buffer != b.buffer) return a.buffer.value() < b.buffer.value();
+    return a.writer.line > b.writer.line;
   });
   std::vector<Arrow> kept;
   uint64_t of_buffer = 0;
