@@ -7,6 +7,7 @@
 // them overlap. One line a run: the shape, microseconds a dispatch and GB/s of the bytes that must
 // be read (of weights, or of the keys and values seen), each the best and the median of the rounds.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -27,11 +28,11 @@ namespace {
 
 struct Flags {
   std::map<std::string, std::string> values = {
-      {"backend", "vulkan"}, {"device", ""},         {"op", "matmul"},  {"type", "Q8_0"},
-      {"rows", "4096"},      {"cols", "4096"},       {"tokens", "1"},   {"experts", "128"},
-      {"used", "8"},         {"heads", "32"},        {"kv-heads", "8"}, {"head-dim", "128"},
-      {"position", "1024"},  {"set-mib", "512"},     {"repeat", "4"},   {"rounds", "7"},
-      {"barriers", "1"},     {"kernels", "embedded"}};
+      {"backend", "vulkan"}, {"device", ""},          {"op", "matmul"},    {"type", "Q8_0"},
+      {"rows", "4096"},      {"cols", "4096"},        {"tokens", "1"},     {"experts", "128"},
+      {"used", "8"},         {"heads", "32"},         {"kv-heads", "8"},   {"head-dim", "128"},
+      {"position", "1024"},  {"set-mib", "512"},      {"repeat", "4"},     {"rounds", "7"},
+      {"barriers", "1"},     {"kernels", "embedded"}, {"cooperative", "0"}};
   const std::string& Text(const std::string& name) const { return values.at(name); }
   uint32_t Number(const std::string& name) const {
     return static_cast<uint32_t>(std::strtoul(values.at(name).c_str(), nullptr, 10));
@@ -74,7 +75,8 @@ class Bench {
     options.vulkan.device = flags.Text("device");
     options.vulkan.kernels_from_source = flags.Text("kernels") == "source";
     device_ = Must(gpu::Device::Create(Must(gpu::MakeBackend(flags.Text("backend"), options))));
-    ops_ = Must(Ops::Create(device_.get()));
+    ops_ =
+        Must(Ops::Create(device_.get(), {.cooperative_matrix = flags.Number("cooperative") != 0}));
     session_ = Must(device_->CreateSession({.barriers = gpu::BarrierMode::kManual}));
   }
 
@@ -132,14 +134,30 @@ class Bench {
     Must(device_->Write(buffer.All(), std::span(pattern_).first(size)));
     return buffer.All();
   }
+  // Numbers from 1/2 to 1 of either sign, which f16 holds as well: zeros would cost less power.
+  gpu::BufferView Floats(uint64_t count) {
+    const gpu::BufferView view = Bytes(count * sizeof(float));
+    if (floats_.size() < count) {
+      uint32_t state = 1;
+      floats_.resize(count);
+      for (float& value : floats_) {
+        state = state * 1664525 + 1013904223;
+        value =
+            std::bit_cast<float>(0x3F000000U | (state & 0x80000000U) | (state >> 8 & 0x7FFFFFU));
+      }
+    }
+    Must(device_->Write(view, std::as_bytes(std::span(floats_).first(count))));
+    return view;
+  }
   Matrix F32(uint32_t rows, uint32_t cols) {
-    return {Bytes(uint64_t{rows} * cols * 4), DType::kF32, rows, cols};
+    return {Floats(uint64_t{rows} * cols), DType::kF32, rows, cols};
   }
   Activations Plain(uint32_t rows, uint32_t cols) {
-    return {Bytes(uint64_t{rows} * cols * 4), ActivationFormat::kF32, rows, cols};
+    return {Floats(uint64_t{rows} * cols), ActivationFormat::kF32, rows, cols};
   }
   Activations Input(DType type, uint32_t rows, uint32_t cols) {
     const ActivationFormat format = ops_->InputFormat(type);
+    if (format == ActivationFormat::kF32) return Plain(rows, cols);
     return {Bytes(ActivationBytes(format, rows, cols)), format, rows, cols};
   }
   Matrix Weights(DType type, uint32_t rows, uint32_t cols) {
@@ -263,6 +281,7 @@ class Bench {
 
   const Flags& flags_;
   std::vector<std::byte> pattern_;
+  std::vector<float> floats_;
   uint32_t next_id_ = 0;
   std::unique_ptr<gpu::Device> device_;
   std::unique_ptr<Ops> ops_;

@@ -2,8 +2,8 @@
 // touches.
 //
 // Every operation gives the same bits for a row whatever rows stand beside it in the call, so that
-// a prompt may be cut into chunks of any size (G6). Matrices are row-major and contiguous; sizes
-// are in elements unless a name says bytes.
+// a prompt may be cut into chunks of any size (G6), unless OpsOptions say otherwise. Matrices are
+// row-major and contiguous; sizes are in elements unless a name says bytes.
 #ifndef ASSAY_KERNELS_H_
 #define ASSAY_KERNELS_H_
 
@@ -83,14 +83,22 @@ std::span<const gpu::FusionRule> FusionRules(const gpu::DeviceInfo& info);
 // Adds the kernels of src/kernels/kernels.cc that the device has code for to its registry.
 Status RegisterKernels(gpu::Device& device);
 
+struct OpsOptions {
+  // Products of 16 tokens or more go through the device's matrix units (docs/shaders.md): faster by
+  // far, but weights and activations are rounded to f16 and added in the device's order, so that a
+  // row's bits depend on how many rows stand beside it (no G6).
+  bool cooperative_matrix = false;
+};
+
 // The operations, encoded into a session. Errors are kInvalidArgument with the operand's name and
 // both sizes, kUnsupported where the device has no kernel for a form (kQ8 outputs) or a size, and
 // whatever the session returns. f32 operands are Matrix with type kF32. Thread-compatible; borrows
 // the device.
 class Ops final {
  public:
-  // Registers the kernels where that has not been done.
-  static Result<std::unique_ptr<Ops>> Create(gpu::Device* device);
+  // Registers the kernels where that has not been done. Error kUnsupported for an option that the
+  // device has no path for.
+  static Result<std::unique_ptr<Ops>> Create(gpu::Device* device, const OpsOptions& options = {});
   ~Ops();
   Ops(const Ops&) = delete;
   Ops& operator=(const Ops&) = delete;

@@ -203,6 +203,10 @@ struct DecoderOptions {
   // gpu::SessionOptions'. Unset: 64 on a device that overlaps_encoding, 0 elsewhere and with a
   // dropped barrier, whose number counts through the pass. One Wait ends a pass all the same.
   std::optional<uint32_t> commit_every = {};
+  // Passes of 16 tokens or more multiply by the device's matrix units: kernels::OpsOptions, whose
+  // error a device without them gives. Decoding token by token keeps its bits; a prompt's depend on
+  // how it is cut into passes.
+  bool cooperative_matrix = false;
   // Runs each pass through a plan that fuses and reorders its dispatches (docs/graph.md), made once
   // for each number of tokens; the bits are the same without.
   bool graph = true;

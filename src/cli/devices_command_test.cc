@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "assay/gpu.h"
+#include "assay/gpu_devices.h"
 
 #include "cli/commands.h"
 #include "cli/runner.h"
@@ -105,6 +106,17 @@ TEST_F(DevicesCommandTest, FlagsOfTheVulkanBackendAreRefusedWithAnother) {
   EXPECT_THAT(err(), HasSubstr("--kernels spirv is of the backend vulkan"));
   EXPECT_EQ(Run({"bench", "--vulkan-disable", "float16"}), 64);
   EXPECT_THAT(err(), HasSubstr("--vulkan-disable is of the backend vulkan"));
+  EXPECT_EQ(Run({"run", "-p", "a", "--cooperative-matrix"}), 64);
+  EXPECT_THAT(err(), HasSubstr("--cooperative-matrix is of the backend vulkan"));
+}
+
+TEST_F(DevicesCommandTest, E12_CooperativeMatricesThatTheDeviceLacksAreRefused) {
+  if (!gpu::ListDevices("vulkan")) return;
+  EXPECT_EQ(Run({"run", "-p", "a", "--backend", "vulkan", "--cooperative-matrix",
+                 "--vulkan-disable", "cooperative-matrix"}),
+            2);
+  EXPECT_THAT(err(), HasSubstr("the backend vulkan does not use the optional path "
+                               "\"cooperative-matrix\" on the device \""));
 }
 
 TEST_F(DevicesCommandTest, AnUnknownDeviceOrPathIsNamedWithWhatThereIs) {

@@ -37,9 +37,10 @@ struct EngineFlags {
   int64_t commit_every = -1;
   bool mmap = false;
   bool checked = false;
+  bool cooperative_matrix = false;
 
-  // -m, --loaders, -c, --kv, --barriers, --graph, --backend and what goes with it, --mmap and
-  // --checked, which write into this object.
+  // -m, --loaders, -c, --kv, --barriers, --graph, --backend and what goes with it,
+  // --cooperative-matrix, --mmap and --checked, which write into this object.
   std::vector<Flag> Flags();
   // -t, apart because bench takes a list.
   Flag ThreadsFlag();

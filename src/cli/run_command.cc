@@ -61,7 +61,7 @@ struct Timings {
 struct Generation {
   std::vector<TokenId> prompt;
   std::vector<TokenId> ids;
-  size_t piece = llm::DecoderOptions().prefill_chunk;  // Of the prompt, fed at once.
+  size_t piece = 1;          // Of the prompt, fed at once.
   size_t decode_passes = 0;  // Feeds of a generated id; the last one is not fed.
   Stop stop = Stop::kLength;
   Timings timings;
@@ -375,6 +375,7 @@ Result<int> RunCommand::Run(Context& context) {
   generation.timings.load_s = Seconds(Clock::now() - start);
 
   // Before any text is shown.
+  generation.piece = engine_.decoder_options().prefill_chunk;
   if (device->info().backend == "vulkan" && device->info().host_visible) {
     generation.piece = kSlowPiece;
   }

@@ -143,6 +143,7 @@ std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::
       {"steps", fmt::format("{}", steps_)},
       {"weights", engine_.mmap ? "mapped" : "read"},
   };
+  if (engine_.cooperative_matrix) meta["cooperative-matrix"] = "on";
   if (engine_.drop_barrier != 0) meta["drop-barrier"] = fmt::format("{}", engine_.drop_barrier);
   if (engine_.commit_every >= 0) meta["commit-every"] = fmt::format("{}", engine_.commit_every);
   return meta;

@@ -20,6 +20,7 @@
 #include "kernels/kv_append/kv_append.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul_by_expert/matmul_by_expert.h"
+#include "kernels/matmul_cooperative/matmul_cooperative.h"
 #include "kernels/ops_check.h"
 #include "kernels/ops_state.h"
 #include "kernels/quantize/quantize.h"
@@ -35,12 +36,23 @@ namespace assay::kernels {
 Ops::Ops(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Ops::~Ops() = default;
 
-Result<std::unique_ptr<Ops>> Ops::Create(gpu::Device* device) {
+Result<std::unique_ptr<Ops>> Ops::Create(gpu::Device* device, const OpsOptions& options) {
   const auto table = KernelTable();
+  const gpu::DeviceInfo& info = device->info();
+  if (options.cooperative_matrix &&
+      std::ranges::find(info.features, gpu::kCooperativeMatrixPath) == info.features.end()) {
+    return Fail(ErrorCode::kUnsupported, info.name,
+                fmt::format("Products by cooperative matrices are asked for, and the backend {} "
+                            "does not use the optional path \"{}\" on the device \"{}\": it is "
+                            "turned off or not there. Leave the option out, or choose another "
+                            "device.",
+                            info.backend, gpu::kCooperativeMatrixPath, info.name));
+  }
   auto state = std::make_unique<State>();
   state->device = device;
   state->target = TargetOf(device->info().code_format);
   state->max_binding_bytes = device->info().max_binding_bytes;
+  state->cooperative_matrix = options.cooperative_matrix;
   const std::vector<std::string> known = device->kernels().Names();
   if (!std::ranges::binary_search(known, table[0].name)) ASSAY_TRY(RegisterKernels(*device));
   if (state->target == Target::kCpu) {
@@ -146,13 +158,20 @@ Status Ops::MatMul(gpu::Session& session, const Matrix& weights, const Activatio
   return state_->MatMulInParts(session, weights, x, out, residual);
 }
 
+Launch Ops::State::MatMulLaunch(const Matrix& weights, uint32_t rows, uint32_t tokens,
+                                bool add_residual) const {
+  if (cooperative_matrix && tokens >= kCooperativeMinTokens) {
+    return LaunchMatMulCooperative(weights.type, rows, weights.cols, tokens, add_residual);
+  }
+  return LaunchMatMul(weights.type, rows, weights.cols, tokens, add_residual, target);
+}
+
 Status Ops::State::MatMulInParts(gpu::Session& session, const Matrix& weights, const Activations& x,
                                  const Matrix& out, const gpu::BufferView& residual) {
   const auto product = [&](const gpu::BufferView& w, uint32_t rows, const gpu::BufferView& in,
                            uint32_t tokens, const gpu::BufferView& to,
                            const gpu::BufferView& add) -> Status {
-    const Launch launch =
-        LaunchMatMul(weights.type, rows, weights.cols, tokens, static_cast<bool>(add), target);
+    const Launch launch = MatMulLaunch(weights, rows, tokens, static_cast<bool>(add));
     if (!add) return Encode(session, launch, std::array{Read(w), Read(in), Write(to)});
     return Encode(session, launch, std::array{Read(w), Read(in), Write(to), Read(add)});
   };

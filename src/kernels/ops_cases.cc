@@ -30,19 +30,32 @@ void AddWeightCases(DType type, std::vector<OpCase>& cases) {
                      return ops.Embedding(session, o.Weights(type, 9, 64), o.Values(o.Ids(5, 9)),
                                           AsMatrix(o.Output(ActivationFormat::kF32, 5, 64)));
                    }});
-  for (const uint32_t tokens : {1u, 6u}) {
-    cases.push_back({Named("MatMul", name) + (tokens == 1 ? "_one" : "_many"),
-                     [type, tokens](Ops& ops, gpu::Session& session, Operands& o) {
-                       return ops.MatMul(session, o.Weights(type, 83, 96),
-                                         o.Input(ops.InputFormat(type), tokens, 96),
-                                         AsMatrix(o.Output(ActivationFormat::kF32, tokens, 83)));
+  struct Product {
+    std::string_view form;
+    uint32_t rows, cols, tokens;
+  };
+  // The last one is of many tiles (matmul_cooperative).
+  for (const Product& p : {Product{"_one", 83, 96, 1}, Product{"_many", 83, 96, 6},
+                           Product{"_batch", 83, 96, 20}, Product{"_tiles", 8065, 32, 16}}) {
+    cases.push_back({Named("MatMul", name) + std::string(p.form),
+                     [type, p](Ops& ops, gpu::Session& session, Operands& o) {
+                       return ops.MatMul(
+                           session, o.Weights(type, p.rows, p.cols),
+                           o.Input(ops.InputFormat(type), p.tokens, p.cols),
+                           AsMatrix(o.Output(ActivationFormat::kF32, p.tokens, p.rows)));
                      }});
   }
-  cases.push_back(
-      {Named("MatMulResidual", name), [type](Ops& ops, gpu::Session& session, Operands& o) {
-         return ops.MatMul(session, o.Weights(type, 35, 64), o.Input(ops.InputFormat(type), 2, 64),
-                           AsMatrix(o.Output(ActivationFormat::kF32, 2, 35)), o.F32(2, 35).view);
-       }});
+  for (const Product& p :
+       {Product{"", 35, 64, 2}, Product{"_batch", 35, 64, 20}, Product{"_tiles", 8065, 32, 16}}) {
+    cases.push_back({Named("MatMulResidual", name) + std::string(p.form),
+                     [type, p](Ops& ops, gpu::Session& session, Operands& o) {
+                       return ops.MatMul(
+                           session, o.Weights(type, p.rows, p.cols),
+                           o.Input(ops.InputFormat(type), p.tokens, p.cols),
+                           AsMatrix(o.Output(ActivationFormat::kF32, p.tokens, p.rows)),
+                           o.F32(p.tokens, p.rows).view);
+                     }});
+  }
   cases.push_back(
       {Named("MatMulInPlace", name), [type](Ops& ops, gpu::Session& session, Operands& o) {
          const Matrix out = o.F32(2, 35);

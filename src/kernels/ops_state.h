@@ -30,6 +30,7 @@ struct Ops::State {
   gpu::Device* device = nullptr;
   Target target = Target::kCpu;
   uint64_t max_binding_bytes = 0;
+  bool cooperative_matrix = false;
   // All of them on kCpu. On kSpirv a kernel is built when it is first used: a driver takes its time
   // over each.
   std::array<std::optional<gpu::KernelId>, static_cast<size_t>(KernelIndex::kCount)> ids;
@@ -46,6 +47,9 @@ struct Ops::State {
   }
   // Builds the kernel, and checks the grid.
   Status PrepareSpirv(const Launch& launch);
+  // The launch of a product whose operands fit their bindings.
+  Launch MatMulLaunch(const Matrix& weights, uint32_t rows, uint32_t tokens,
+                      bool add_residual) const;
   // `out` in dispatches whose weights fit a binding.
   Status MatMulInParts(gpu::Session& session, const Matrix& weights, const Activations& x,
                        const Matrix& out, const gpu::BufferView& residual);

@@ -255,7 +255,9 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
   state->graph = options.graph;
   state->context = options.context > 0 ? options.context : from.config.context;
   const uint32_t chunk = std::min(options.prefill_chunk, state->context);
-  ASSAY_ASSIGN_OR_RETURN(state->ops, kernels::Ops::Create(from.device));
+  ASSAY_ASSIGN_OR_RETURN(
+      state->ops,
+      kernels::Ops::Create(from.device, {.cooperative_matrix = options.cooperative_matrix}));
   const bool overlaps = from.device->info().overlaps_encoding && options.drop_barrier == 0;
   ASSAY_ASSIGN_OR_RETURN(state->session,
                          from.device->CreateSession({.barriers = options.barriers,

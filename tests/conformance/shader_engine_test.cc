@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,6 +76,44 @@ TEST_P(ShaderForwardPass, G4_AgreesWithTheCpuBackendWithAFloat16Cache) {
       EXPECT_LT(testing::RelativeError(logits, cpu.front()), rounds ? 0.06 : 1e-3);
     }
   }
+}
+
+// Prompts by cooperative matrices: close to those without, the same bits on every run, and from
+// there single tokens as ever. A device that lacks them refuses by name.
+TEST_P(ShaderForwardPass, CooperativePromptsAgreeAndRepeatTheirBits) {
+  const auto [backend, type, experts] = GetParam();
+  const Engine engine(testing::MakeTinyModel(Shape(type, experts)).Build(), MakeDevice(backend));
+  const DecoderOptions cooperative{.kv = KvType::kF32, .cooperative_matrix = true};
+  const auto first = Decoder::Create(&engine.model(), cooperative);
+  if (!first) {
+    ASSERT_EQ(first.error().code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(first.error().message(), ::testing::HasSubstr("\"cooperative-matrix\""));
+    fmt::print("Nothing to multiply with: {}\n", first.error().ToString());
+    return;
+  }
+  const auto plain = engine.NewDecoder({.kv = KvType::kF32});
+  const std::vector<TokenId> ids = SomeIds(50, engine.model().config().vocabulary);
+  // The prompt, and then three tokens one by one.
+  std::span<const TokenId> part = std::span(ids).first(47);
+  for (size_t fed = 0; fed < ids.size(); part = std::span(ids).subspan(fed, 1)) {
+    ASSERT_TRUE(plain->Feed(part).has_value());
+    ASSERT_TRUE((*first)->Feed(part).has_value());
+    const auto wanted = plain->Logits().value();
+    const std::vector<double> want(wanted.begin(), wanted.end());
+    EXPECT_LT(testing::RelativeError((*first)->Logits().value(), want), 1e-2) << fed;
+    fed += part.size();
+    if (fed == ids.size()) break;
+  }
+  for (const bool graph : {true, false}) {
+    DecoderOptions options = cooperative;
+    options.graph = graph;
+    ExpectSameBits(LogitsOf(*engine.NewDecoder(options), ids, 3),
+                   LogitsOf(*engine.NewDecoder(options), ids, 3));
+  }
+  // A short prompt is multiplied as without them.
+  const auto few = std::span(ids).first(15);
+  ExpectSameBits(LogitsOf(*engine.NewDecoder(cooperative), few, 2),
+                 LogitsOf(*engine.NewDecoder({.kv = KvType::kF32}), few, 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ShaderForwardPass,

@@ -104,6 +104,31 @@ TEST(SpirvModule, S1_TellsWorkgroupAndSharedMemory) {
   EXPECT_EQ(Read(kSpecialized).shared_bytes, 16U * 16 + 12);
 }
 
+// A function that loads a cooperative matrix, multiplies and stores, with its ids counted from
+// `first` on and what the load says of its memory.
+Words MatrixModule(uint32_t first, uint32_t load_access) {
+  const auto op = [](uint32_t words, uint32_t number) { return words << 16 | number; };
+  const auto id = [&](uint32_t i) { return first + i; };
+  return {
+      0x07230203,  0x10500, 0,      100,   0,              //
+      op(6, 5358), id(0),   id(1),  id(2), id(3),  id(3),  // The type.
+      op(5, 54),   id(4),   id(5),  0,     id(6),          //
+      op(8, 5359), id(0),   id(7),  id(8), id(9),  id(10), load_access,
+      id(2),                                                       // Visible to a scope.
+      op(6, 5361), id(0),   id(11), id(7), id(7),  id(7),          //
+      op(7, 5360), id(8),   id(11), id(9), id(10), 0x28,   id(2),  // Available to a scope.
+      op(1, 56),
+  };
+}
+
+TEST(SpirvModule, S1_CooperativeMatricesAreReadOperandByOperand) {
+  const ModuleFacts facts = Read(MatrixModule(1, 0x30));
+  EXPECT_THAT(facts.instructions, Contains(Pair("memory", 2)));
+  EXPECT_THAT(facts.instructions, Contains(Pair("arithmetic", 1)));
+  EXPECT_EQ(Read(MatrixModule(40, 0x30)).digest, facts.digest);
+  EXPECT_NE(Read(MatrixModule(1, 0x10)).digest, facts.digest);
+}
+
 TEST(SpirvModule, S1_CountsInstructionsByClass) {
   const auto counts = Read(kUnoptimized).instructions;
   EXPECT_THAT(counts, Contains(Pair("barrier", 1)));

@@ -10,6 +10,7 @@
 #include "assay/gpu_devices.h"
 
 #include "base/nearest.h"
+#include "gpu/vulkan/spirv_kernel.h"
 
 namespace assay::gpu::vulkan {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, static_cast<size_t>(OptionalPath::kCount)
     "float16",
     "int8",
     "integer-dot",
-    "cooperative-matrix"};
+    kCooperativeMatrixPath};
 
 }  // namespace
 

@@ -16,6 +16,10 @@ namespace assay::gpu {
 
 inline constexpr std::string_view kSpirvCodeFormat = "spirv";
 
+// The optional path, as DeviceInfo::features names it, without which no shader may multiply
+// matrices of f16 by subgroup.
+inline constexpr std::string_view kCooperativeMatrixPath = "cooperative-matrix";
+
 // A file that a shader includes, under the name by which #include asks for it.
 struct ShaderFile {
   std::string_view name;

@@ -30,6 +30,13 @@ inline constexpr uint32_t kSpirvGateUpRowsPerGroup = 8;
 // Of products that are summed over a token's experts: the groups of lanes take the experts.
 inline constexpr uint32_t kSpirvSummedRowsPerGroup = 4;
 
+// Of products by cooperative matrices: a tile of so many rows and tokens, or a small one where
+// there are fewer tiles than a large device has places for. The shader is compiled with the same
+// numbers (vulkan/shaders.cmake).
+inline constexpr uint32_t kSpirvCooperativeTile = 128;
+inline constexpr uint32_t kSpirvCooperativeSmallTile = 64;
+inline constexpr uint64_t kSpirvCooperativeFewTiles = 64;
+
 inline constexpr uint32_t kSpirvHeadsPerGroup = 4;
 
 // Attention: what a workgroup takes where it takes all positions of its queries, and how many such

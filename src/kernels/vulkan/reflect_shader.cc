@@ -10,6 +10,29 @@ using spirv_cross::Compiler;
 using spirv_cross::Resource;
 using spirv_cross::ShaderResources;
 
+// Numbers of the SPIR-V specification, sections 2.3 and 3.
+constexpr size_t kHeaderWords = 5;
+constexpr uint32_t kTypeVector = 23;
+constexpr uint32_t kTypeCooperativeMatrix = 5358;
+
+// SPIRV-Cross knows no cooperative matrices. A vector in the place of their type says as much of
+// which buffers a shader uses, and how.
+std::vector<uint32_t> WithVectorsForMatrices(std::span<const uint32_t> words) {
+  std::vector<uint32_t> result(words.begin(), words.end());
+  for (size_t at = kHeaderWords; at < words.size();) {
+    const uint32_t length = words[at] >> 16;
+    if (length == 0 || length > words.size() - at) break;
+    if (words[at] == (6U << 16 | kTypeCooperativeMatrix)) {
+      // The result and the type of a component stay; four of them, and two words that do nothing.
+      result[at] = 4U << 16 | kTypeVector;
+      result[at + 3] = 4;
+      result[at + 4] = result[at + 5] = 1U << 16;
+    }
+    at += length;
+  }
+  return result;
+}
+
 void AddBuffer(const Compiler& compiler, const Resource& buffer, ShaderInterface* shader) {
   const uint32_t set = compiler.get_decoration(buffer.id, spv::DecorationDescriptorSet);
   const uint32_t binding = compiler.get_decoration(buffer.id, spv::DecorationBinding);
@@ -61,7 +84,7 @@ ShaderInterface Reflect(const Compiler& compiler) {
 
 Result<ShaderInterface> ReflectShader(std::span<const uint32_t> words) {
   try {
-    return Reflect(Compiler(words.data(), words.size()));
+    return Reflect(Compiler(WithVectorsForMatrices(words)));
   } catch (const spirv_cross::CompilerError& error) {
     return Fail(ErrorCode::kFormat, "SPIR-V",
                 fmt::format("SPIRV-Cross does not read the shader: {}.", error.what()));

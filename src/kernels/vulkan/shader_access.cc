@@ -24,6 +24,7 @@ class SpirvNullBackend final : public assay::testing::ForwardingBackend {
   gpu::DeviceInfo info() const override {
     gpu::DeviceInfo info = ForwardingBackend::info();
     info.code_format = gpu::kSpirvCodeFormat;
+    info.features.emplace_back(gpu::kCooperativeMatrixPath);
     return info;
   }
   Result<std::unique_ptr<gpu::BackendKernel>> CreateKernel(const gpu::KernelDesc& desc) override {
@@ -79,7 +80,8 @@ Result<std::vector<DeclaredKernel>> DeclareKernels() {
   SpyBackend* const spy = backend.get();
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<gpu::Device> device,
                          gpu::Device::Create(std::move(backend)));
-  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Ops> ops, Ops::Create(device.get()));
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Ops> ops,
+                         Ops::Create(device.get(), {.cooperative_matrix = true}));
   for (const std::string& name : device->kernels().Names()) {
     ASSAY_TRY(device->kernels().Get(name));
   }

@@ -19,6 +19,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/route/route.h"
 #include "kernels/silu_mul/silu_mul.h"
+#include "kernels/vulkan/shaders_testing.h"
 #include "tests/conformance/executing_backends.h"
 
 namespace assay::kernels {
@@ -27,78 +28,12 @@ namespace {
 using testing::Doubles;
 using testing::Encoded;
 using testing::FirstBeyond;
-using testing::Operands;
 using testing::Random;
+using testing::Shaders;
 
 constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-// On one backend.
-class Shaders : public ::testing::Test {
- protected:
-  void Start(const std::string& name) {
-    auto backend = gpu::MakeBackend(name);
-    ASSERT_TRUE(backend.has_value()) << backend.error().ToString();
-    device_ = gpu::Device::Create(std::move(*backend)).value();
-    ops_ = Ops::Create(device_.get()).value();
-    session_ = device_->CreateSession().value();
-    o_ = std::make_unique<Operands>(device_.get(), 90);
-  }
-
-  Matrix Weights(const Encoded& weights, DType type, uint32_t rows, uint32_t cols,
-                 uint64_t offset) {
-    std::vector<std::byte> bytes = weights.bytes;
-    if (ops_->PacksWeights(type)) PackWeights(type, rows, cols, bytes);
-    return {o_->Bytes(bytes, offset), type, rows, cols};
-  }
-  Matrix F32(const std::vector<float>& values, uint32_t cols, uint64_t offset = 4) {
-    return {o_->Values(values, offset), DType::kF32, static_cast<uint32_t>(values.size() / cols),
-            cols};
-  }
-  Activations Input(const std::vector<float>& values, uint32_t cols, uint64_t offset = 4) {
-    const Matrix x = F32(values, cols, offset);
-    return {x.view, ActivationFormat::kF32, x.rows, x.cols};
-  }
-  Activations OutputOf(uint32_t rows, uint32_t cols) {
-    return o_->Output(ActivationFormat::kF32, rows, cols);
-  }
-  static Matrix AsMatrix(const Activations& x) { return {x.view, DType::kF32, x.rows, x.cols}; }
-
-  // Runs what `encoded` says, and expects that nothing around `written` changes.
-  void Run(const Status& encoded, const std::vector<gpu::BufferView>& written) {
-    ASSERT_TRUE(encoded.has_value()) << encoded.error().ToString();
-    std::vector<std::vector<std::byte>> before;
-    for (const gpu::BufferView& view : written) before.push_back(Whole(view));
-    ASSERT_TRUE(session_->Commit().has_value());
-    const Status done = session_->Wait();
-    ASSERT_TRUE(done.has_value()) << done.error().ToString();
-    for (size_t i = 0; i < written.size(); ++i) {
-      const std::vector<std::byte> after = Whole(written[i]);
-      const ByteRange range = written[i].range();
-      for (size_t j = 0; j < after.size(); ++j) {
-        if (j >= range.begin && j < range.end) continue;
-        ASSERT_EQ(after[j], before[i][j]) << "byte " << j << " beside output " << i;
-      }
-    }
-  }
-  std::vector<std::byte> Whole(const gpu::BufferView& view) {
-    std::vector<std::byte> bytes(view.buffer().size_bytes());
-    EXPECT_TRUE(device_->Read(view.buffer().All(), bytes).has_value());
-    return bytes;
-  }
-  template <typename T>
-  std::vector<T> Read(const gpu::BufferView& view) {
-    std::vector<T> values(view.size_bytes() / sizeof(T));
-    EXPECT_TRUE(device_->Read(view, std::as_writable_bytes(std::span(values))).has_value());
-    return values;
-  }
-
-  std::unique_ptr<gpu::Device> device_;
-  std::unique_ptr<Ops> ops_;
-  std::unique_ptr<gpu::Session> session_;
-  std::unique_ptr<Operands> o_;
-};
 
 class SpirvOps : public Shaders, public ::testing::WithParamInterface<std::string> {
  protected:
