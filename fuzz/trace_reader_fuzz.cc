@@ -16,7 +16,7 @@ namespace {
 using assay::trace::Event;
 using assay::trace::ReaderLimits;
 
-constexpr ReaderLimits kLimits{.max_line_bytes = 1 << 14, .max_bytes = 1 << 20};
+ReaderLimits Limits() { return {.max_line_bytes = 1 << 14, .max_bytes = 1 << 20, .stop = {}}; }
 // The first bytes of a zstd frame.
 constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
 
@@ -27,7 +27,7 @@ void Require(bool holds) {
 // CheckRest, after `before` events read one by one, must end as reading all of them did.
 void CheckQuick(std::string_view text, size_t before, const assay::Status& expected,
                 const std::vector<assay::trace::RefusedEvent>& refusals) {
-  auto reader = assay::trace::TraceReader::FromMemory(text, "fuzz", kLimits).value();
+  auto reader = assay::trace::TraceReader::FromMemory(text, "fuzz", Limits()).value();
   for (; before > 0; --before) {
     if (const auto event = reader->Next(); !event || !*event) break;
   }
@@ -39,7 +39,7 @@ void CheckQuick(std::string_view text, size_t before, const assay::Status& expec
 
 // Reads `text`; whatever is taken for whole must be the one text of its events.
 void CheckText(std::string_view text) {
-  auto reader = assay::trace::TraceReader::FromMemory(text, "fuzz", kLimits);
+  auto reader = assay::trace::TraceReader::FromMemory(text, "fuzz", Limits());
   if (!reader) {
     Require(!reader.error().message().empty());
     return;
@@ -54,7 +54,7 @@ void CheckText(std::string_view text) {
   }
   const std::string written = assay::testing::TextOf((*reader)->version(), *events);
   if (text.starts_with(kZstdMagic)) {
-    const auto again = assay::testing::ReadAll(written, kLimits);
+    const auto again = assay::testing::ReadAll(written, Limits());
     Require(again.has_value() && *again == *events);
   } else {
     Require(written == text);

@@ -222,7 +222,7 @@ vec4 AnyFourWeights(uint row_at, uint col) {
   const uint lane = col % 128u / 4u;
   const vec4 values = weights_AnyValues(row_at, c.cols, col - lane * 4u, lane);
 #ifdef QUANTISED
-  return Limited(values * kPlaces * weights_AnyScale(row_at, c.cols, col - lane * 4u, lane));
+  return Limited(Integers(values) * weights_AnyScale(row_at, c.cols, col - lane * 4u, lane));
 #else
   return Limited(values);
 #endif
