@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Speed of the vulkan backend on a GPU, as one table: copy bandwidth, the cost of a dispatch, each operation's share of
-# that bandwidth, and decode and prefill of models, beside llama.cpp's Vulkan backend where it is given.
+# that bandwidth, and decode and prefill of models, beside llama.cpp's Vulkan backend where it is given. Where the device
+# has cooperative matrices, products of several tokens and prefill stand there with them as well.
 #
 #   bench/vulkan.sh [MODEL.gguf...]
 #
@@ -21,6 +22,9 @@ measure() { "$op_bench" --backend vulkan "${device[@]}" "$@" | sed -E 's/.*us +(
 share() { awk -v a="$1" -v b="$copy" 'BEGIN {printf "%.0f %%", 100 * a / b}'; }
 
 "$assay" devices | sed -n '/^vulkan/,/^[^ v]/p' | grep -v '^null' || true
+# Refused with 2 where the device does not have them.
+cooperates=0
+"$assay" bench -q --backend vulkan "${device[@]}" -p 16 -n 0 -r 1 --cooperative-matrix >"$work/probe" 2>&1 && cooperates=1
 read -r _ read_rate <<<"$(measure --op copy --type F32 --tokens 8192 --cols 32768 --set-mib 4096 --repeat 2)"
 copy=$(awk -v r="$read_rate" 'BEGIN {print 2 * r}')
 printf '\ncopy, read and written: %.0f GB/s\n' "$copy"
@@ -48,21 +52,35 @@ for position in 512 4096 32768; do
   row attention F16 "at $position" --position "$position" --set-mib 256
 done
 printf '\n%-20s %-5s %16s %10s %9s\n' "several tokens" type shape us "TFLOP/s"
-for type in F16 Q8_0 Q4_0; do
-  read -r us _ <<<"$(measure --op matmul --type "$type" --rows 4096 --cols 4096 --tokens 512 --set-mib 64 --repeat 2)"
-  printf '%-20s %-5s %16s %10s %9s\n' matmul "$type" 512x4096x4096 "$us" \
-    "$(awk -v us="$us" 'BEGIN {printf "%.1f", 2 * 512 * 4096 * 4096 / us / 1e6}')"
+for ((cooperative = 0; cooperative <= cooperates; ++cooperative)); do
+  name=matmul
+  [ "$cooperative" = 0 ] || name=matmul_cooperative
+  for type in F16 Q8_0 Q4_0; do
+    for shape in '4096 4096' '12288 4096' '1024 4096' '3072 1024'; do
+      read -r rows cols <<<"$shape"
+      read -r us _ <<<"$(measure --op matmul --type "$type" --rows "$rows" --cols "$cols" --tokens 512 --set-mib 64 --repeat 2 \
+        --cooperative "$cooperative")"
+      printf '%-20s %-5s %16s %10s %9s\n' "$name" "$type" "512x${rows}x$cols" "$us" \
+        "$(awk -v us="$us" -v r="$rows" -v c="$cols" 'BEGIN {printf "%.1f", 2 * 512 * r * c / us / 1e6}')"
+    done
+  done
 done
 
 [ $# -gt 0 ] || exit 0
-printf '\n%-28s %12s %12s %12s %12s %7s %7s\n' "tokens a second, medians" decode "llama.cpp" prefill "llama.cpp" decode prefill
+printf '\n%-28s %12s %12s %12s %12s %12s %7s %7s %7s\n' "tokens a second, medians" decode "llama.cpp" prefill cooperative \
+  "llama.cpp" decode prefill coop.
 for model in "$@"; do
-  : >"$work/od"; : >"$work/op"; : >"$work/pd"; : >"$work/pp"
+  : >"$work/od"; : >"$work/op"; : >"$work/pd"; : >"$work/pp"; : >"$work/oc"
   for ((round = 1; round <= rounds; ++round)); do
     "$assay" bench -q --backend vulkan "${device[@]}" -m "$model" -p "$prompt" -n 0 -r 2 --json >"$work/prefill.json"
     "$assay" bench -q --backend vulkan "${device[@]}" -m "$model" -p 0 -n "$gen" -d "$prompt" -r 2 --json >"$work/decode.json"
     row_of "$work/decode.json" decode >>"$work/od"
     row_of "$work/prefill.json" prefill >>"$work/op"
+    if [ "$cooperates" = 1 ]; then
+      "$assay" bench -q --backend vulkan "${device[@]}" -m "$model" -p "$prompt" -n 0 -r 2 --cooperative-matrix --json \
+        >"$work/cooperative.json"
+      row_of "$work/cooperative.json" prefill >>"$work/oc"
+    fi
     [ -n "$peer" ] || continue
     LD_LIBRARY_PATH="$peer:${LD_LIBRARY_PATH:-}" "$peer/peer-bench-vk" --backend-dir "$peer" -ngl 99 -m "$model" \
       --prompt-len "$prompt" -n "$gen" -t 1 -r 2 --json "$work/peer.json" >"$work/peer.log" 2>&1 ||
@@ -72,10 +90,12 @@ for model in "$@"; do
     python3 -c 'import json, sys; run = json.load(open(sys.argv[1]))["runs"][0]; print(run[sys.argv[2]])' \
       "$work/peer.json" prefill_tok_s >>"$work/pp"
   done
-  od=$(median <"$work/od") op=$(median <"$work/op") pd=- pp=- rd=- rp=-
+  od=$(median <"$work/od") op=$(median <"$work/op") oc=- pd=- pp=- rd=- rp=- rc=-
+  [ "$cooperates" = 0 ] || oc=$(median <"$work/oc")
   if [ -n "$peer" ]; then
     pd=$(median <"$work/pd") pp=$(median <"$work/pp") rd=$(ratio "$od" "$pd") rp=$(ratio "$op" "$pp")
+    [ "$cooperates" = 0 ] || rc=$(ratio "$oc" "$pp")
   fi
-  printf '%-28s %12.1f %12s %12.1f %12s %7s %7s\n' "$(basename "$model" .gguf)" "$od" "$pd" "$op" "$pp" "$rd" "$rp"
+  printf '%-28s %12.1f %12s %12.1f %12s %12s %7s %7s %7s\n' "$(basename "$model" .gguf)" "$od" "$pd" "$op" "$oc" "$pp" "$rd" "$rp" "$rc"
   grep -o '"dispatches": [0-9]*, *"barriers": [0-9]*' "$work/decode.json" || true
 done
