@@ -212,6 +212,9 @@ struct DecoderOptions {
   bool graph = true;
 };
 
+// DecoderOptions::commit_every as a decoder on that device takes it.
+uint32_t CommitEvery(const DecoderOptions& options, const gpu::DeviceInfo& device);
+
 // One sequence: its cache, its position and its session. One thread. Borrows the model.
 class Decoder final {
  public:

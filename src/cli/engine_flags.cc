@@ -267,11 +267,11 @@ Result<std::unique_ptr<llm::Model>> LoadModel(Context& context, const EngineFlag
 
 std::string ContextAdvice(uint32_t positions, uint64_t needed, const llm::Config& config) {
   if (positions >= config.context) {
-    return fmt::format("{} is all that the model goes up to", config.context);
+    return fmt::format("; {} is all that the model goes up to", config.context);
   }
   return needed <= config.context
-             ? fmt::format("give a larger -c (up to {})", config.context)
-             : fmt::format("a larger -c does not do it: the model goes up to {}", config.context);
+             ? fmt::format(", or give a larger -c (up to {})", config.context)
+             : fmt::format("; a larger -c does not do it: the model goes up to {}", config.context);
 }
 
 std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary) {

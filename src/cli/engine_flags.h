@@ -72,8 +72,8 @@ Result<std::unique_ptr<llm::Model>> LoadModel(Context& context, const EngineFlag
                                               gpu::Device* device,
                                               std::shared_ptr<const gguf::File> file);
 
-// What can be done where `positions` (-c, or the model's own) are too few for `needed`: "give a
-// larger -c (up to 2048)", or that the model goes no further.
+// What else can be done where `positions` (-c, or the model's own) are too few for `needed`, behind
+// other advice: ", or give a larger -c (up to 2048)", or "; " and that the model goes no further.
 std::string ContextAdvice(uint32_t positions, uint64_t needed, const llm::Config& config);
 
 // The ids that trace and bench feed, the same for every model with that vocabulary

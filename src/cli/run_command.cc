@@ -383,7 +383,7 @@ Result<int> RunCommand::Run(Context& context) {
     return Fail(
         ErrorCode::kInvalidArgument, "--prompt",
         fmt::format("The prompt is {} long and the context holds {}; shorten the "
-                    "prompt, or {}.",
+                    "prompt{}.",
                     Counted(generation.prompt.size(), "token"), decoder->context(),
                     ContextAdvice(decoder->context(), generation.prompt.size(), model->config())));
   }
@@ -397,7 +397,7 @@ Result<int> RunCommand::Run(Context& context) {
     whole =
         Fail(ErrorCode::kInvalidArgument, "--ctx",
              fmt::format("The context of {} is full after {} of {}; ask for "
-                         "fewer (-n), or {}.",
+                         "fewer (-n){}.",
                          Counted(decoder->context(), "position"), generation.ids.size(),
                          Counted(static_cast<uint64_t>(predict_), "token"),
                          ContextAdvice(decoder->context(),

@@ -36,8 +36,9 @@ class TraceCommand final : public Command {
 
  private:
   std::map<std::string, std::string> Meta(int64_t depth, const llm::Config& config,
-                                          const std::string& model_digest) const;
-  EvidenceFacts Facts(const std::string& model_digest) const;
+                                          const std::string& model_digest,
+                                          const gpu::DeviceInfo& device) const;
+  EvidenceFacts Facts(const std::string& model_digest, const gpu::DeviceInfo& device) const;
   // Records one trace, from the load to the release of the last buffer, and returns the ids.
   Result<IdSequence> Record(Context& context, std::shared_ptr<const gguf::File> file,
                             const std::string& path, int64_t depth,
@@ -128,7 +129,8 @@ Status TraceCommand::CheckArguments() {
 }
 
 std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::Config& config,
-                                                      const std::string& model_digest) const {
+                                                      const std::string& model_digest,
+                                                      const gpu::DeviceInfo& device) const {
   const llm::DecoderOptions options = engine_.decoder_options();
   const uint32_t positions = options.context > 0 ? options.context : config.context;
   std::map<std::string, std::string> meta = {
@@ -145,11 +147,15 @@ std::map<std::string, std::string> TraceCommand::Meta(int64_t depth, const llm::
   };
   if (engine_.cooperative_matrix) meta["cooperative-matrix"] = "on";
   if (engine_.drop_barrier != 0) meta["drop-barrier"] = fmt::format("{}", engine_.drop_barrier);
-  if (engine_.commit_every >= 0) meta["commit-every"] = fmt::format("{}", engine_.commit_every);
+  // As it is, given or not: it parts what is committed.
+  if (const uint32_t every = llm::CommitEvery(options, device); every != 0) {
+    meta["commit-every"] = fmt::format("{}", every);
+  }
   return meta;
 }
 
-EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
+EvidenceFacts TraceCommand::Facts(const std::string& model_digest,
+                                  const gpu::DeviceInfo& device) const {
   EvidenceFacts facts;
   facts.tool_version = Version();
   facts.command = "assay trace";
@@ -166,6 +172,14 @@ EvidenceFacts TraceCommand::Facts(const std::string& model_digest) const {
       {"schedule", engine_.schedule},
       {"threads", fmt::format("{}", engine_.threads)},
   };
+  if (engine_.backend == "vulkan") {
+    facts.command_options["commit-every"] =
+        fmt::format("{}", llm::CommitEvery(engine_.decoder_options(), device));
+    facts.command_options["device"] = device.name;
+    facts.command_options["kernels"] = engine_.kernels;
+    facts.command_options["vulkan-disable"] =
+        engine_.vulkan_disable.empty() ? "none" : engine_.vulkan_disable;
+  }
   facts.model_digest = model_digest;
   facts.steps = steps_;
   return facts;
@@ -223,20 +237,22 @@ Result<int> TraceCommand::Run(Context& context) {
   if (needed > positions) {
     return Fail(ErrorCode::kInvalidArgument, "--depth",
                 fmt::format("Depth {} and {} need a context of {}; this one holds {}. Give a "
-                            "smaller --depth or fewer --steps; {}.",
+                            "smaller --depth or fewer --steps{}.",
                             depths_.back(), Counted(static_cast<uint64_t>(steps_), "step"), needed,
                             positions,
                             ContextAdvice(static_cast<uint32_t>(positions),
                                           static_cast<uint64_t>(needed), config)));
   }
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
+  ASSAY_ASSIGN_OR_RETURN(const auto backend, MakeBackend(context, engine_, engine_.threads));
+  const gpu::DeviceInfo info = backend->info();
   ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(context, engine_));
   ASSAY_ASSIGN_OR_RETURN(EvidenceWriter evidence, EvidenceWriter::Create(folder_, force_));
   std::vector<IdSequence> sequences;
   for (const int64_t depth : depths_) {
     trace::WriterOptions options;
     options.version = static_cast<int>(trace_version_);
-    options.meta = Meta(depth, config, model_digest);
+    options.meta = Meta(depth, config, model_digest, info);
     const std::string path = evidence.TracePath(depth, zst_);
     auto sequence = Record(context, file, path, depth, options);
     if (!sequence) {
@@ -254,7 +270,7 @@ Result<int> TraceCommand::Run(Context& context) {
       context.Flush();
     }
   }
-  EvidenceFacts facts = Facts(model_digest);
+  EvidenceFacts facts = Facts(model_digest, info);
   if (!engine_.computes()) {
     // Zeros that would be equal to any other zeros.
     sequences.clear();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "assay/gpu_devices.h"
 #include "assay/trace.h"
 
 #include "cli/commands.h"
@@ -24,6 +25,7 @@ using prove::EvidenceFolder;
 using prove::IdSequence;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string ReadAll(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -72,6 +74,32 @@ TEST_F(TraceCommandTest, WritesATraceForEachDepthAndTheIds) {
   EXPECT_EQ(evidence->manifest().facts.steps, 3);
   for (const IdSequence& sequence : evidence->sequences()) EXPECT_EQ(sequence.ids.size(), 3U);
   EXPECT_THAT(out(), AllOf(HasSubstr("3 steps at depth 0"), HasSubstr("3 steps at depth 10")));
+}
+
+TEST_F(TraceCommandTest, T2_CommitEveryIsAMetaLineHoweverItCameAbout) {
+  const auto recorded = [&](const std::string& name, std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--depth", "0", "--steps", "1"});
+    EXPECT_EQ(Trace(name, flags), 0) << err();
+    return ReadAll(Path(name + "/depth-0.trace"));
+  };
+  const std::string whole = recorded("whole", {});
+  EXPECT_THAT(whole, Not(HasSubstr("meta commit-every")));
+  EXPECT_EQ(recorded("zero", {"--commit-every", "0"}), whole);
+  EXPECT_THAT(recorded("seven", {"--commit-every", "7"}), HasSubstr("\nmeta commit-every 7\n"));
+  if (!gpu::ListDevices("vulkan")) return;
+  // As on a device with memory of its own.
+  const std::vector<std::string> apart = {"--backend", "vulkan", "--vulkan-disable",
+                                          "unified-memory"};
+  std::vector<std::string> given = apart;
+  given.insert(given.end(), {"--commit-every", "64"});
+  const std::string parts = recorded("parts", apart);
+  EXPECT_THAT(parts, HasSubstr("\nmeta commit-every 64\n"));
+  EXPECT_EQ(recorded("given", given), parts);
+  const auto options = EvidenceFolder::Open(Path("parts")).value().manifest().facts.command_options;
+  EXPECT_EQ(options.at("commit-every"), "64");
+  EXPECT_EQ(options.at("vulkan-disable"), "unified-memory");
+  EXPECT_EQ(options.at("kernels"), "spirv");
+  EXPECT_FALSE(options.at("device").empty());
 }
 
 TEST_F(TraceCommandTest, T2_TheSameBytesAtAnyNumberOfLoadersAndThreads) {

@@ -237,6 +237,11 @@ const gpu::PlanReport* Decoder::token_plan() const {
   return nullptr;
 }
 
+uint32_t CommitEvery(const DecoderOptions& options, const gpu::DeviceInfo& device) {
+  const bool parts = device.overlaps_encoding && options.drop_barrier == 0;
+  return options.commit_every.value_or(parts ? kCommitEvery : 0);
+}
+
 Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
                                                  const DecoderOptions& options) {
   const Model::State& from = model->state();
@@ -258,12 +263,11 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
   ASSAY_ASSIGN_OR_RETURN(
       state->ops,
       kernels::Ops::Create(from.device, {.cooperative_matrix = options.cooperative_matrix}));
-  const bool overlaps = from.device->info().overlaps_encoding && options.drop_barrier == 0;
-  ASSAY_ASSIGN_OR_RETURN(state->session,
-                         from.device->CreateSession({.barriers = options.barriers,
-                                                     .drop_barrier = options.drop_barrier,
-                                                     .commit_every = options.commit_every.value_or(
-                                                         overlaps ? kCommitEvery : 0)}));
+  ASSAY_ASSIGN_OR_RETURN(
+      state->session,
+      from.device->CreateSession({.barriers = options.barriers,
+                                  .drop_barrier = options.drop_barrier,
+                                  .commit_every = CommitEvery(options, from.device->info())}));
   auto cache = CreateKvCache(*from.device, from.config, options.kv, state->context);
   if (!cache) {
     return Fail(std::move(cache).error().While(

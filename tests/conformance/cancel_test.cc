@@ -100,6 +100,22 @@ TEST_P(CancelTest, E12_WhatHasNotBegunIsLeftOutAndTheSessionGoesOn) {
   EXPECT_EQ(Bumps(), bumps + kDispatches);
 }
 
+// Some drivers compile a kernel when it first runs, which takes them seconds.
+TEST_P(CancelTest, E12_AKernelsFirstUseIsThePartsLast) {
+  const bool in_parts = std::get<0>(GetParam()) == "vulkan" && TakesParts(*device_);
+  if (!in_parts || std::get<1>(GetParam())) return;
+  const BufferView few = x_->All().Slice(0, 256).value();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_THAT(session_->Dispatch(Bump(*device_, few).get()), Succeeds());
+  }
+  // The first part runs from here on.
+  ASSERT_THAT(session_->Commit(), Succeeds());
+  asked_.after = 0;
+  EXPECT_THAT(session_->Wait(), FailsWith(ErrorCode::kCancelled, "stopped before its end"));
+  asked_.after = kNever;
+  EXPECT_EQ(Bumps(), 1U);
+}
+
 TEST_P(CancelTest, E12_NothingIsLeftOutOfARunThatNobodyStops) {
   Encode();
   Encode();

@@ -159,6 +159,9 @@ Status VulkanCommandBuffer::Dispatch(const BackendDispatch& dispatch) {
   }
   api.vkCmdDispatch(slot_->commands.handle(), dispatch.grid.x, dispatch.grid.y, dispatch.grid.z);
   workgroups_ += uint64_t{dispatch.grid.x} * dispatch.grid.y * dispatch.grid.z;
+  if (slice_workgroups_ != 0 && spare_->IsFirstUse(kernel.pipeline())) {
+    workgroups_ = slice_workgroups_;
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,10 +34,13 @@ class SpareSlots final {
   explicit SpareSlots(const LogicalDevice* device) : device_(device) {}
   Result<std::unique_ptr<CommandSlot>> Take();
   void Put(std::unique_ptr<CommandSlot> slot) { slots_.push_back(std::move(slot)); }
+  // Whether the queue has not met this pipeline yet, and from now on has.
+  bool IsFirstUse(VkPipeline pipeline) { return used_.insert(pipeline).second; }
 
  private:
   const LogicalDevice* device_;
   std::vector<std::unique_ptr<CommandSlot>> slots_;
+  std::unordered_set<VkPipeline> used_;
 };
 
 // Error kUnsupported, with both, for a grid larger than the device's limit.
@@ -45,7 +49,8 @@ Status CheckGrid(const LogicalDevice& device, const BackendDispatch& dispatch);
 class VulkanCommandBuffer final : public BackendCommandBuffer {
  public:
   // Begins the recording behind all that was submitted before. Behind every `slice_workgroups` or
-  // more another Vulkan command buffer is begun, so that the rest can be left out; 0: never.
+  // more, and behind a kernel's first use, when some drivers compile it, another Vulkan command
+  // buffer is begun, so that the rest can be left out; 0: never.
   static Result<std::unique_ptr<VulkanCommandBuffer>> Begin(const LogicalDevice* device,
                                                             SpareSlots* spare,
                                                             uint64_t slice_workgroups);
@@ -77,6 +82,7 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
   const uint64_t slice_workgroups_;
   uint64_t workgroups_ = 0;  // Of the current slice.
   std::vector<std::unique_ptr<CommandSlot>> slots_;
+  std::unordered_set<VkPipeline> used_;
   CommandSlot* slot_ = nullptr;  // The last of them, which is recorded.
   uint64_t margin_bytes_ = 0;
   VkPipeline bound_ = VK_NULL_HANDLE;

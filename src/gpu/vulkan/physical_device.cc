@@ -288,8 +288,10 @@ Result<PhysicalDevice> ChooseDevice(std::vector<PhysicalDevice> devices, std::st
   size_t chosen = devices.size();
   size_t number = 0;
   const auto parsed = std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
-  if (!wanted.empty() && parsed.ec == std::errc() && parsed.ptr == wanted.data() + wanted.size()) {
-    chosen = number;
+  const bool is_number = !wanted.empty() && parsed.ec != std::errc::invalid_argument &&
+                         parsed.ptr == wanted.data() + wanted.size();
+  if (is_number) {
+    if (parsed.ec == std::errc()) chosen = number;
   } else {
     // A device that cannot be used counts when it is the only one of that name: its error says why.
     for (size_t i = devices.size(); i-- > 0;) {
@@ -302,8 +304,10 @@ Result<PhysicalDevice> ChooseDevice(std::vector<PhysicalDevice> devices, std::st
   }
   if (chosen >= devices.size()) {
     return Fail(ErrorCode::kNotFound, std::string(wanted),
-                fmt::format("No Vulkan device has the number or a name with \"{}\"; there are: {}.",
-                            wanted, NameAll(devices)));
+                is_number ? fmt::format("No Vulkan device has the number {}; there are: {}.",
+                                        wanted, NameAll(devices))
+                          : fmt::format("No Vulkan device has a name with \"{}\"; there are: {}.",
+                                        wanted, NameAll(devices)));
   }
   if (!devices[chosen].unusable.empty()) {
     return Fail(ErrorCode::kDevice, devices[chosen].name,
