@@ -285,8 +285,8 @@ ScanComparison CompareScans(const Scan& a, const Scan& b, const compare::Sides& 
   if (!b.failed.empty()) refuse(fmt::format("The kernel scan of {} failed: {}", sides.b, b.failed));
   if (a.method != b.method) {
     refuse(
-        fmt::format("The digests of {} are made by the method {} and those of {} by {}; scan both "
-                    "by one method.",
+        fmt::format("The digests of {} are made by the method {} and those of {} by {}: kernels "
+                    "compare within one method, and so within one backend.",
                     sides.a, a.method, sides.b, b.method));
   }
   if (result.verdict == Verdict::kRefused) return result;

@@ -149,7 +149,9 @@ TEST_P(VulkanTest, AShaderThatTheDeviceCannotRunIsRefused) {
   if (half) {
     EXPECT_THAT(halve, Succeeds());
   } else {
-    EXPECT_THAT(halve, FailsWith(ErrorCode::kUnsupported, "the SPIR-V capability Float16"));
+    EXPECT_THAT(
+        halve, FailsWith(ErrorCode::kUnsupported,
+                         "the SPIR-V capability Float16, for which the optional path \"float16\""));
   }
   EXPECT_THAT(
       Add("wide", testing::kBumpShader, {32, 1, 1}),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -22,11 +23,17 @@ struct Need {
   uint32_t capability;
   std::string_view name;
   bool (*met)(const PhysicalDevice& device);
+  // The one that gives it, where one does.
+  std::optional<OptionalPath> path = {};
 };
 
 template <OptionalPath kPath>
 bool Uses(const PhysicalDevice& device) {
   return Has(device.paths, kPath);
+}
+template <OptionalPath kPath>
+constexpr Need Gives(uint32_t capability, std::string_view name) {
+  return {capability, name, Uses<kPath>, kPath};
 }
 template <VkSubgroupFeatureFlagBits kOperation>
 bool Operates(const PhysicalDevice& device) {
@@ -37,11 +44,11 @@ bool Always(const PhysicalDevice&) { return true; }
 constexpr std::array kNeeds = {
     Need{0, "Matrix", Always},
     Need{1, "Shader", Always},
-    Need{9, "Float16", Uses<OptionalPath::kFloat16>},
+    Gives<OptionalPath::kFloat16>(9, "Float16"),
     Need{10, "Float64", [](const PhysicalDevice& device) { return device.float64; }},
     Need{11, "Int64", [](const PhysicalDevice& device) { return device.int64; }},
     Need{22, "Int16", [](const PhysicalDevice& device) { return device.int16; }},
-    Need{39, "Int8", Uses<OptionalPath::kInt8>},
+    Gives<OptionalPath::kInt8>(39, "Int8"),
     Need{61, "GroupNonUniform", Operates<VK_SUBGROUP_FEATURE_BASIC_BIT>},
     Need{62, "GroupNonUniformVote", Operates<VK_SUBGROUP_FEATURE_VOTE_BIT>},
     Need{63, "GroupNonUniformArithmetic", Operates<VK_SUBGROUP_FEATURE_ARITHMETIC_BIT>},
@@ -50,15 +57,15 @@ constexpr std::array kNeeds = {
     Need{66, "GroupNonUniformShuffleRelative", Operates<VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT>},
     Need{67, "GroupNonUniformClustered", Operates<VK_SUBGROUP_FEATURE_CLUSTERED_BIT>},
     Need{68, "GroupNonUniformQuad", Operates<VK_SUBGROUP_FEATURE_QUAD_BIT>},
-    Need{4433, "StorageBuffer16BitAccess", Uses<OptionalPath::kStorage16>},
-    Need{4448, "StorageBuffer8BitAccess", Uses<OptionalPath::kStorage8>},
+    Gives<OptionalPath::kStorage16>(4433, "StorageBuffer16BitAccess"),
+    Gives<OptionalPath::kStorage8>(4448, "StorageBuffer8BitAccess"),
     Need{5345, "VulkanMemoryModel",
          [](const PhysicalDevice& device) { return device.memory_model; }},
-    Need{5357, "CooperativeMatrixNV", Uses<OptionalPath::kCooperativeMatrix>},
-    Need{6016, "DotProductInputAll", Uses<OptionalPath::kIntegerDotProduct>},
-    Need{6017, "DotProductInput4x8Bit", Uses<OptionalPath::kIntegerDotProduct>},
-    Need{6018, "DotProductInput4x8BitPacked", Uses<OptionalPath::kIntegerDotProduct>},
-    Need{6019, "DotProduct", Uses<OptionalPath::kIntegerDotProduct>},
+    Gives<OptionalPath::kCooperativeMatrix>(5357, "CooperativeMatrixNV"),
+    Gives<OptionalPath::kIntegerDotProduct>(6016, "DotProductInputAll"),
+    Gives<OptionalPath::kIntegerDotProduct>(6017, "DotProductInput4x8Bit"),
+    Gives<OptionalPath::kIntegerDotProduct>(6018, "DotProductInput4x8BitPacked"),
+    Gives<OptionalPath::kIntegerDotProduct>(6019, "DotProduct"),
 };
 
 }  // namespace
@@ -78,13 +85,20 @@ Status CheckShader(std::span<const uint32_t> words, const PhysicalDevice& device
     if (operation == kOpCapability && length == 2) {
       const auto* const need = std::ranges::find(kNeeds, words[at + 1], &Need::capability);
       if (need == kNeeds.end() || !need->met(device)) {
+        const bool known = need != kNeeds.end();
+        const std::string capability =
+            known ? std::string(need->name) : std::to_string(words[at + 1]);
+        if (known && need->path) {
+          return Fail(ErrorCode::kUnsupported, std::string(kernel),
+                      fmt::format("Kernel \"{}\" needs the SPIR-V capability {}, for which the "
+                                  "optional path \"{}\" is turned off or not there on the Vulkan "
+                                  "device \"{}\".",
+                                  kernel, capability, PathName(*need->path), device.name));
+        }
         return Fail(ErrorCode::kUnsupported, std::string(kernel),
                     fmt::format("Kernel \"{}\" needs the SPIR-V capability {}, which the backend "
                                 "does not use on the Vulkan device \"{}\".",
-                                kernel,
-                                need == kNeeds.end() ? std::to_string(words[at + 1])
-                                                     : std::string(need->name),
-                                device.name));
+                                kernel, capability, device.name));
       }
     }
     if (operation == kOpExecutionMode && length == 6 && words[at + 2] == kModeLocalSize) {
