@@ -40,9 +40,9 @@ class TraceCommand final : public Command {
                                           const gpu::DeviceInfo& device) const;
   EvidenceFacts Facts(const std::string& model_digest, const gpu::DeviceInfo& device) const;
   // Records one trace, from the load to the release of the last buffer, and returns the ids.
-  Result<IdSequence> Record(Context& context, std::shared_ptr<const gguf::File> file,
-                            const std::string& path, int64_t depth,
-                            const trace::WriterOptions& options) const;
+  Result<IdSequence> Record(Context& context, std::unique_ptr<gpu::Backend> backend,
+                            std::shared_ptr<const gguf::File> file, const std::string& path,
+                            int64_t depth, const trace::WriterOptions& options) const;
   Result<IdSequence> Decode(Context& context, llm::Decoder& decoder, uint32_t vocabulary,
                             int64_t depth) const;
 
@@ -206,16 +206,16 @@ Result<IdSequence> TraceCommand::Decode(Context& context, llm::Decoder& decoder,
   return sequence;
 }
 
-Result<IdSequence> TraceCommand::Record(Context& context, std::shared_ptr<const gguf::File> file,
+Result<IdSequence> TraceCommand::Record(Context& context, std::unique_ptr<gpu::Backend> backend,
+                                        std::shared_ptr<const gguf::File> file,
                                         const std::string& path, int64_t depth,
                                         const trace::WriterOptions& options) const {
   ASSAY_ASSIGN_OR_RETURN(const auto writer, trace::TraceWriter::Create(path, options));
   IdSequence sequence;
   {
-    ASSAY_ASSIGN_OR_RETURN(auto inner, MakeBackend(context, engine_, engine_.threads));
     ASSAY_ASSIGN_OR_RETURN(
         const auto device,
-        gpu::Device::Create(record::MakeRecordingBackend(std::move(inner), writer.get()),
+        gpu::Device::Create(record::MakeRecordingBackend(std::move(backend), writer.get()),
                             engine_.device_options()));
     ASSAY_ASSIGN_OR_RETURN(const auto model,
                            LoadModel(context, engine_, device.get(), std::move(file)));
@@ -244,7 +244,7 @@ Result<int> TraceCommand::Run(Context& context) {
                                           static_cast<uint64_t>(needed), config)));
   }
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
-  ASSAY_ASSIGN_OR_RETURN(const auto backend, MakeBackend(context, engine_, engine_.threads));
+  ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(context, engine_, engine_.threads));
   const gpu::DeviceInfo info = backend->info();
   ASSAY_ASSIGN_OR_RETURN(const std::string model_digest, ModelDigest(context, engine_));
   ASSAY_ASSIGN_OR_RETURN(EvidenceWriter evidence, EvidenceWriter::Create(folder_, force_));
@@ -254,7 +254,11 @@ Result<int> TraceCommand::Run(Context& context) {
     options.version = static_cast<int>(trace_version_);
     options.meta = Meta(depth, config, model_digest, info);
     const std::string path = evidence.TracePath(depth, zst_);
-    auto sequence = Record(context, file, path, depth, options);
+    // The first depth takes the one that has said what it is.
+    if (backend == nullptr) {
+      ASSAY_ASSIGN_OR_RETURN(backend, MakeBackend(context, engine_, engine_.threads));
+    }
+    auto sequence = Record(context, std::move(backend), file, path, depth, options);
     if (!sequence) {
       if (sequence.error().code() == ErrorCode::kCancelled) return Fail(sequence.error());
       return Fail(std::move(sequence).error().While(fmt::format("recording depth {}", depth)));

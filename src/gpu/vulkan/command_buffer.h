@@ -82,7 +82,6 @@ class VulkanCommandBuffer final : public BackendCommandBuffer {
   const uint64_t slice_workgroups_;
   uint64_t workgroups_ = 0;  // Of the current slice.
   std::vector<std::unique_ptr<CommandSlot>> slots_;
-  std::unordered_set<VkPipeline> used_;
   CommandSlot* slot_ = nullptr;  // The last of them, which is recorded.
   uint64_t margin_bytes_ = 0;
   VkPipeline bound_ = VK_NULL_HANDLE;

@@ -133,22 +133,16 @@ struct Found {
 };
 Found Nothing() { return Found(-Infinity(), 0.0, vec4(0.0), vec4(0.0)); }
 
-// 16 bytes from the byte `shift` / 8 of the first word on; words that hold nothing of them are not
-// touched.
-uvec4 Shifted(uvec4 words, uint last, uint shift) {
-  const uvec4 behind = uvec4(words.yzw, last);
-  return words >> shift | behind << 1u << (31u - shift);
-}
-uvec4 AnyK(uint at) {
-  const uint i = at / 4u;
-  return Shifted(uvec4(k32[i], k32[i + 1u], k32[i + 2u], k32[i + 3u]), k32[(at + 15u) / 4u],
-                 (at & 3u) * 8u);
-}
-uvec4 AnyV(uint at) {
-  const uint i = at / 4u;
-  return Shifted(uvec4(v32[i], v32[i + 1u], v32[i + 2u], v32[i + 3u]), v32[(at + 15u) / 4u],
-                 (at & 3u) * 8u);
-}
+#define WORDS k32
+#define WORD_NAME KWord
+#define HALF_NAME KHalf
+#define QUAD_NAME AnyK
+#include "kernels/vulkan/words.glsl"
+#define WORDS v32
+#define WORD_NAME VWord
+#define HALF_NAME VHalf
+#define QUAD_NAME AnyV
+#include "kernels/vulkan/words.glsl"
 
 // A token's number among those of the chunk.
 uint TokenOf(uint query, uint fan) { return c.tokens == 1u ? 0u : query / fan; }
@@ -189,8 +183,7 @@ void LoadKeys(Scope scope, uint base, uint column, out uvec4 words[2 * KEYS * LO
         [[unroll]] for (uint i = 0u; i < LOADS; ++i) {
           const uint at = keys[b] + col * kCachedBytes + 16u * i;
           words[(2u * b + j) * LOADS + i] =
-              col < c.head_dim ? AnyK(at)
-                               : uvec4(0u);
+              col < c.head_dim ? AnyK(at) : uvec4(0u);
         }
       }
     }
@@ -217,8 +210,7 @@ void LoadValues(Scope scope, uint base, uint column, out uvec4 words[VALUES * LO
       [[unroll]] for (uint j = 0u; j < LOADS; ++j) {
         const uint at = rows[i] + col * kCachedBytes + 16u * j;
         words[i * LOADS + j] =
-            col < c.head_dim ? AnyV(at)
-                             : uvec4(0u);
+            col < c.head_dim ? AnyV(at) : uvec4(0u);
       }
     }
   }
