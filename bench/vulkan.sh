@@ -17,7 +17,8 @@ device=() peer=${PEER_DIR:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Best microseconds a dispatch and GB/s of what op_bench prints.
+# Best microseconds a dispatch and GB/s of what op_bench prints. A round has so many dispatches that handing it over and
+# waiting for it are little beside them, and that a clock that was low rises.
 measure() { "$op_bench" --backend vulkan "${device[@]}" "$@" | sed -E 's/.*us +([0-9.]+) .*GB\/s +([0-9.]+) .*/\1 \2/'; }
 share() { awk -v a="$1" -v b="$copy" 'BEGIN {printf "%.0f %%", 100 * a / b}'; }
 
@@ -25,7 +26,7 @@ share() { awk -v a="$1" -v b="$copy" 'BEGIN {printf "%.0f %%", 100 * a / b}'; }
 # Refused with 2 where the device does not have them.
 cooperates=0
 "$assay" bench -q --backend vulkan "${device[@]}" -p 16 -n 0 -r 1 --cooperative-matrix >"$work/probe" 2>&1 && cooperates=1
-read -r _ read_rate <<<"$(measure --op copy --type F32 --tokens 8192 --cols 32768 --set-mib 4096 --repeat 2)"
+read -r _ read_rate <<<"$(measure --op copy --type F32 --tokens 8192 --cols 32768 --set-mib 4096 --repeat 20)"
 copy=$(awk -v r="$read_rate" 'BEGIN {print 2 * r}')
 printf '\ncopy, read and written: %.0f GB/s\n' "$copy"
 read -r small _ <<<"$(measure --op silu_mul --type F32 --cols 32 --set-mib 0 --repeat 2000)"
@@ -42,11 +43,11 @@ row() {  # OP TYPE SHAPE FLAG...
 for type in F16 Q8_0 Q4_0; do
   for shape in '151936 4096' '24576 4096' '12288 4096' '4096 12288' '4096 4096' '1024 4096' '3072 1024'; do
     read -r rows cols <<<"$shape"
-    row matmul "$type" "${rows}x$cols" --rows "$rows" --cols "$cols" --set-mib 2048 --repeat 2
+    row matmul "$type" "${rows}x$cols" --rows "$rows" --cols "$cols" --set-mib 2048 --repeat 16
   done
-  row gate_up "$type" 12288x4096 --rows 12288 --cols 4096 --set-mib 2048 --repeat 2
-  row gate_up_by_expert "$type" "8of128 768x2048" --rows 768 --cols 2048 --set-mib 512
-  row down_by_expert_sum "$type" "8of128 2048x768" --rows 2048 --cols 768 --set-mib 512
+  row gate_up "$type" 12288x4096 --rows 12288 --cols 4096 --set-mib 2048 --repeat 16
+  row gate_up_by_expert "$type" "8of128 768x2048" --rows 768 --cols 2048 --set-mib 512 --repeat 16
+  row down_by_expert_sum "$type" "8of128 2048x768" --rows 2048 --cols 768 --set-mib 512 --repeat 16
 done
 for position in 512 4096 32768; do
   row attention F16 "at $position" --position "$position" --set-mib 256
@@ -58,7 +59,7 @@ for ((cooperative = 0; cooperative <= cooperates; ++cooperative)); do
   for type in F16 Q8_0 Q4_0; do
     for shape in '4096 4096' '12288 4096' '1024 4096' '3072 1024'; do
       read -r rows cols <<<"$shape"
-      read -r us _ <<<"$(measure --op matmul --type "$type" --rows "$rows" --cols "$cols" --tokens 512 --set-mib 64 --repeat 2 \
+      read -r us _ <<<"$(measure --op matmul --type "$type" --rows "$rows" --cols "$cols" --tokens 512 --set-mib 64 --repeat 8 \
         --cooperative "$cooperative")"
       printf '%-20s %-5s %16s %10s %9s\n' "$name" "$type" "512x${rows}x$cols" "$us" \
         "$(awk -v us="$us" -v r="$rows" -v c="$cols" 'BEGIN {printf "%.1f", 2 * 512 * r * c / us / 1e6}')"

@@ -255,6 +255,7 @@ constexpr std::array kOnceRules = {
 // Those of one weight type, whose word in kernel names is WORD.
 #define ASSAY_TYPED_RULES(TYPE, WORD)                                                              \
   constexpr Names<2> kMatMulAdd##TYPE = {"matmul." WORD, "add"};                                   \
+  constexpr Names<2> kMatMulTileAdd##TYPE = {"matmul_tile." WORD, "add"};                          \
   constexpr Names<3> kGateUpF32##TYPE = {"matmul." WORD, "matmul." WORD, "silu_mul.f32"};          \
   constexpr Names<3> kGateUpQ8##TYPE = {"matmul." WORD, "matmul." WORD, "silu_mul.q8"};            \
   constexpr Names<3> kExpertF32##TYPE = {"matmul_by_expert." WORD, "matmul_by_expert." WORD,       \
@@ -266,6 +267,12 @@ constexpr std::array kOnceRules = {
   constexpr std::array kRules##TYPE = {                                                            \
       FusionRule{"matmul_add." WORD,                                                               \
                  kMatMulAdd##TYPE,                                                                 \
+                 kFirstOut2,                                                                       \
+                 {},                                                                               \
+                 kAddBindings,                                                                     \
+                 MatMulAdd<kTarget, DType::k##TYPE>},                                              \
+      FusionRule{"matmul_tile_add." WORD,                                                          \
+                 kMatMulTileAdd##TYPE,                                                             \
                  kFirstOut2,                                                                       \
                  {},                                                                               \
                  kAddBindings,                                                                     \
@@ -303,22 +310,23 @@ template <Target kTarget>
 constexpr auto kAllRules = Join(kOnceRules<kTarget>, kRulesF32<kTarget>, kRulesF16<kTarget>,
                                 kRulesBF16<kTarget>, kRulesQ8_0<kTarget>, kRulesQ4_0<kTarget>);
 
-constexpr auto kCpuTable = kAllRules<Target::kCpu>;
-
-// Without those of kQ8 outputs, for which there are no shaders.
-constexpr bool IsForSpirv(const FusionRule& rule) { return !rule.kernel.ends_with(".q8"); }
-constexpr auto kSpirvTable = [] {
-  constexpr auto kAll = kAllRules<Target::kSpirv>;
-  std::array<FusionRule, static_cast<size_t>(std::ranges::count_if(kAll, IsForSpirv))> rules{};
-  std::ranges::copy_if(kAll, rules.begin(), IsForSpirv);
+template <Target kTarget, bool (*kKeep)(const FusionRule&)>
+constexpr auto kRulesThat = [] {
+  constexpr auto kAll = kAllRules<kTarget>;
+  std::array<FusionRule, static_cast<size_t>(std::ranges::count_if(kAll, kKeep))> rules{};
+  std::ranges::copy_if(kAll, rules.begin(), kKeep);
   return rules;
 }();
+
+// Tiles are shaders alone; and for kQ8 outputs there are none.
+constexpr bool IsForCpu(const FusionRule& rule) { return !rule.kernel.starts_with("matmul_tile"); }
+constexpr bool IsForSpirv(const FusionRule& rule) { return !rule.kernel.ends_with(".q8"); }
 
 }  // namespace
 
 std::span<const FusionRule> FusionRules(const gpu::DeviceInfo& info) {
-  if (TargetOf(info.code_format) == Target::kSpirv) return kSpirvTable;
-  return kCpuTable;
+  if (TargetOf(info.code_format) == Target::kSpirv) return kRulesThat<Target::kSpirv, IsForSpirv>;
+  return kRulesThat<Target::kCpu, IsForCpu>;
 }
 
 }  // namespace assay::kernels

@@ -45,13 +45,17 @@ struct Program {
     __VA_ARGS__                                                 \
   }
 
-void AddTyped(DType type, const std::string& word, std::vector<Program>& programs) {
-  programs.push_back({"matmul_add." + word, ASSAY_CODE({
-                        const Matrix t = room(2, 35), x = o.F32(2, 35);
-                        ASSAY_TRY(ops.MatMul(s, o.Weights(type, 35, 64),
-                                             o.Input(ops.InputFormat(type), 2, 64), t));
-                        return ops.Add(s, t, x, x);
-                      })});
+// `many`: the kernel that adds to the products of several tokens, without its type.
+void AddTyped(DType type, const std::string& word, const std::string& many,
+              std::vector<Program>& programs) {
+  for (const uint32_t tokens : {1u, 2u}) {
+    programs.push_back({(tokens == 1 ? "matmul_add." : many) + word, ASSAY_CODE({
+                          const Matrix t = room(tokens, 35), x = o.F32(tokens, 35);
+                          ASSAY_TRY(ops.MatMul(s, o.Weights(type, 35, 64),
+                                               o.Input(ops.InputFormat(type), tokens, 64), t));
+                          return ops.Add(s, t, x, x);
+                        })});
+  }
   for (const auto& [format, suffix] : {std::pair{kF32, ".f32"}, {kQ8, ".q8"}}) {
     const ActivationFormat out = format;
     programs.push_back({"gate_up." + word + suffix, ASSAY_CODE({
@@ -99,13 +103,13 @@ void AddCached(DType type, const std::string& word, std::vector<Program>& progra
                       })});
 }
 
-std::vector<Program> AllPrograms() {
+std::vector<Program> AllPrograms(bool tiles) {
   std::vector<Program> programs;
   for (const DType type : kTypes) {
     std::string word(DTypeName(type));
     std::transform(word.begin(), word.end(), word.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    AddTyped(type, word, programs);
+    AddTyped(type, word, tiles ? "matmul_tile_add." : "matmul_add.", programs);
   }
   AddCached(DType::kF32, "f32", programs);
   AddCached(DType::kF16, "f16", programs);
@@ -189,14 +193,19 @@ std::vector<std::vector<std::byte>> RunProgram(const std::string& name, const Pr
   return contents;
 }
 
+bool Has(std::span<const gpu::FusionRule> rules, std::string_view kernel) {
+  return std::ranges::find(rules, kernel, &gpu::FusionRule::kernel) != rules.end();
+}
+
 class FusionRulesOn : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(FusionRulesOn, E10_EveryRuleGivesTheBitsOfItsParts) {
   const auto rules = FusionRules(gpu::MakeBackend(GetParam()).value()->info());
   std::set<std::string> seen;
-  for (const Program& program : AllPrograms()) {
+  const bool tiles = Has(rules, "matmul_tile_add.f32");
+  for (const Program& program : AllPrograms(tiles)) {
     SCOPED_TRACE(program.kernel);
-    if (std::ranges::find(rules, program.kernel, &gpu::FusionRule::kernel) == rules.end()) continue;
+    if (!Has(rules, program.kernel)) continue;
     EXPECT_EQ(RunProgram(GetParam(), program, true), RunProgram(GetParam(), program, false));
     seen.insert(program.kernel);
   }

@@ -45,8 +45,8 @@ void AddWeightCases(DType type, std::vector<OpCase>& cases) {
                            AsMatrix(o.Output(ActivationFormat::kF32, p.tokens, p.rows)));
                      }});
   }
-  for (const Product& p :
-       {Product{"", 35, 64, 2}, Product{"_batch", 35, 64, 20}, Product{"_tiles", 8065, 32, 16}}) {
+  for (const Product& p : {Product{"_one", 35, 64, 1}, Product{"", 35, 64, 2},
+                           Product{"_batch", 35, 64, 20}, Product{"_tiles", 8065, 32, 16}}) {
     cases.push_back({Named("MatMulResidual", name) + std::string(p.form),
                      [type, p](Ops& ops, gpu::Session& session, Operands& o) {
                        return ops.MatMul(

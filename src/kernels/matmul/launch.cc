@@ -15,19 +15,22 @@ Launch LaunchMatMul(DType weight_type, uint32_t rows, uint32_t cols, uint32_t to
   c.cols = cols;
   c.tokens = tokens;
   c.add_residual = add_residual ? 1 : 0;
-  const KernelIndex kernel = WeightKernel(
-      add_residual ? KernelIndex::kMatMulAddF32 : KernelIndex::kMatMulF32, weight_type);
+  KernelIndex first = add_residual ? KernelIndex::kMatMulAddF32 : KernelIndex::kMatMulF32;
   if (target == Target::kSpirv) {
     c.rows_per_group = SpirvRowsPerGroup(rows, tokens);
     c.tokens_per_group = SpirvTokensPerGroup(tokens);
+    if (c.tokens_per_group > 1) {
+      first = add_residual ? KernelIndex::kMatMulTileAddF32 : KernelIndex::kMatMulTileF32;
+    }
     // All tokens of a few rows come one after another, so that the cache holds the rows.
-    return MakeLaunch(kernel, c,
+    return MakeLaunch(WeightKernel(first, weight_type), c,
                       {CeilDiv(tokens, c.tokens_per_group), CeilDiv(rows, c.rows_per_group), 1});
   }
   c.rows_per_group = RowsPerGroup(rows, WeightRowBytes(weight_type, cols));
   c.tokens_per_group = std::min(tokens, kTileTokens);
   return MakeLaunch(
-      kernel, c, {CeilDiv(rows, c.rows_per_group), CeilDiv(tokens, c.tokens_per_group), 1},
+      WeightKernel(first, weight_type), c,
+      {CeilDiv(rows, c.rows_per_group), CeilDiv(tokens, c.tokens_per_group), 1},
       IsQuantised(weight_type) ? QuantScratchBytes(rows, cols, c.tokens_per_group) : 0);
 }
 

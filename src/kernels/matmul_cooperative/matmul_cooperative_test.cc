@@ -268,8 +268,10 @@ TEST(CooperativeChoice, ManyTokensTakeTheKernelWhereItIsAskedFor) {
                 ElementsAre(name("matmul_cooperative")));
     EXPECT_THAT(Dispatched(type, 4096, 129, true, true),
                 ElementsAre(name("matmul_cooperative_add")));
-    EXPECT_THAT(Dispatched(type, 40, 15, false, true), ElementsAre(name("matmul")));
-    EXPECT_THAT(Dispatched(type, 40, 300, true, false), ElementsAre(name("matmul_add")));
+    EXPECT_THAT(Dispatched(type, 40, 15, false, true), ElementsAre(name("matmul_tile")));
+    EXPECT_THAT(Dispatched(type, 40, 300, true, false), ElementsAre(name("matmul_tile_add")));
+    EXPECT_THAT(Dispatched(type, 40, 1, false, true), ElementsAre(name("matmul")));
+    EXPECT_THAT(Dispatched(type, 40, 1, true, false), ElementsAre(name("matmul_add")));
   }
 }
 

@@ -65,6 +65,8 @@ constexpr auto kTable = std::to_array<SpirvRow>({
     {kAttentionSplit2F16, kThreads, &kShaderAttentionSplit2F16, kShaderDigest_attention},
     {kAttentionSplit4F16, kThreads, &kShaderAttentionSplit4F16, kShaderDigest_attention},
     {kAttentionSplit8F16, kThreads, &kShaderAttentionSplit8F16, kShaderDigest_attention},
+    ASSAY_TYPED_ROWS(kMatMulTile, kShaderMatMulTile, matmul),
+    ASSAY_TYPED_ROWS(kMatMulTileAdd, kShaderMatMulTileAdd, matmul),
     ASSAY_TYPED_ROWS(kMatMulCooperative, kShaderMatMulCooperative, matmul_cooperative),
     ASSAY_TYPED_ROWS(kMatMulCooperativeAdd, kShaderMatMulCooperativeAdd, matmul_cooperative),
     ASSAY_TYPED_ROWS(kMatMulCooperativeSmall, kShaderMatMulCooperativeSmall, matmul_cooperative),
