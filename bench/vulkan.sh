@@ -5,8 +5,9 @@
 #
 #   bench/vulkan.sh [MODEL.gguf...]
 #
-# DEVICE (a number or part of a name), ROUNDS (3), PROMPT (512), GEN (64) and PEER_DIR come from the environment. PEER_DIR
-# holds peer-bench-vk, a harness that prints what `peer-bench --json` does (bench/peer.sh), with its libraries beside it.
+# DEVICE (a number or part of a name), ROUNDS (3), PROMPT (512), GEN (64), PEER_DIR and OPERATIONS (1; 0 measures models
+# alone) come from the environment. PEER_DIR holds peer-bench-vk, a harness that prints what `peer-bench --json` does
+# (bench/peer.sh), with its libraries beside it.
 set -euo pipefail
 # shellcheck source=bench/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -26,47 +27,53 @@ share() { awk -v a="$1" -v b="$copy" 'BEGIN {printf "%.0f %%", 100 * a / b}'; }
 # Refused with 2 where the device does not have them.
 cooperates=0
 "$assay" bench -q --backend vulkan "${device[@]}" -p 16 -n 0 -r 1 --cooperative-matrix >"$work/probe" 2>&1 && cooperates=1
-read -r _ read_rate <<<"$(measure --op copy --type F32 --tokens 8192 --cols 32768 --set-mib 4096 --repeat 20)"
-copy=$(awk -v r="$read_rate" 'BEGIN {print 2 * r}')
-printf '\ncopy, read and written: %.0f GB/s\n' "$copy"
-read -r small _ <<<"$(measure --op silu_mul --type F32 --cols 32 --set-mib 0 --repeat 2000)"
-read -r apart _ <<<"$(measure --op silu_mul --type F32 --cols 32 --set-mib 0 --repeat 2000 --barriers 0)"
-printf 'a dispatch of 32 values: %s us with a barrier behind it, %s us without\n\n' "$small" "$apart"
+operations() {
+  read -r _ read_rate <<<"$(measure --op copy --type F32 --tokens 8192 --cols 32768 --set-mib 4096 --repeat 20)"
+  copy=$(awk -v r="$read_rate" 'BEGIN {print 2 * r}')
+  printf '\ncopy, read and written: %.0f GB/s\n' "$copy"
+  read -r small _ <<<"$(measure --op silu_mul --type F32 --cols 32 --set-mib 0 --repeat 2000)"
+  read -r apart _ <<<"$(measure --op silu_mul --type F32 --cols 32 --set-mib 0 --repeat 2000 --barriers 0)"
+  printf 'a dispatch of 32 values: %s us with a barrier behind it, %s us without\n\n' "$small" "$apart"
 
-printf '%-20s %-5s %16s %10s %9s %8s\n' operation type shape "us" "GB/s" "of copy"
-row() {  # OP TYPE SHAPE FLAG...
-  local op=$1 type=$2 shape=$3
-  shift 3
-  read -r us rate <<<"$(measure --op "$op" --type "$type" "$@")"
-  printf '%-20s %-5s %16s %10s %9s %8s\n' "$op" "$type" "$shape" "$us" "$rate" "$(share "$rate")"
-}
-for type in F16 Q8_0 Q4_0; do
-  for shape in '151936 4096' '24576 4096' '12288 4096' '4096 12288' '4096 4096' '1024 4096' '3072 1024'; do
-    read -r rows cols <<<"$shape"
-    row matmul "$type" "${rows}x$cols" --rows "$rows" --cols "$cols" --set-mib 2048 --repeat 16
-  done
-  row gate_up "$type" 12288x4096 --rows 12288 --cols 4096 --set-mib 2048 --repeat 16
-  row gate_up_by_expert "$type" "8of128 768x2048" --rows 768 --cols 2048 --set-mib 512 --repeat 16
-  row down_by_expert_sum "$type" "8of128 2048x768" --rows 2048 --cols 768 --set-mib 512 --repeat 16
-done
-for position in 512 4096 32768; do
-  row attention F16 "at $position" --position "$position" --set-mib 256
-done
-printf '\n%-20s %-5s %16s %10s %9s\n' "several tokens" type shape us "TFLOP/s"
-for ((cooperative = 0; cooperative <= cooperates; ++cooperative)); do
-  name=matmul
-  [ "$cooperative" = 0 ] || name=matmul_cooperative
+  printf '%-20s %-5s %16s %10s %9s %8s\n' operation type shape "us" "GB/s" "of copy"
+  row() {  # OP TYPE SHAPE FLAG...
+    local op=$1 type=$2 shape=$3
+    shift 3
+    read -r us rate <<<"$(measure --op "$op" --type "$type" "$@")"
+    printf '%-20s %-5s %16s %10s %9s %8s\n' "$op" "$type" "$shape" "$us" "$rate" "$(share "$rate")"
+  }
   for type in F16 Q8_0 Q4_0; do
-    for shape in '4096 4096' '12288 4096' '1024 4096' '3072 1024'; do
+    for shape in '151936 4096' '24576 4096' '12288 4096' '4096 12288' '4096 4096' '1024 4096' '3072 1024'; do
       read -r rows cols <<<"$shape"
-      read -r us _ <<<"$(measure --op matmul --type "$type" --rows "$rows" --cols "$cols" --tokens 512 --set-mib 64 --repeat 8 \
-        --cooperative "$cooperative")"
-      printf '%-20s %-5s %16s %10s %9s\n' "$name" "$type" "512x${rows}x$cols" "$us" \
-        "$(awk -v us="$us" -v r="$rows" -v c="$cols" 'BEGIN {printf "%.1f", 2 * 512 * r * c / us / 1e6}')"
+      row matmul "$type" "${rows}x$cols" --rows "$rows" --cols "$cols" --set-mib 2048 --repeat 16
+    done
+    row gate_up "$type" 12288x4096 --rows 12288 --cols 4096 --set-mib 2048 --repeat 16
+    row gate_up_by_expert "$type" "8of128 768x2048" --rows 768 --cols 2048 --set-mib 512 --repeat 16
+    row down_by_expert_sum "$type" "8of128 2048x768" --rows 2048 --cols 768 --set-mib 512 --repeat 16
+  done
+  for position in 512 4096 32768; do
+    row attention F16 "at $position" --position "$position" --set-mib 256
+  done
+  printf '\n%-28s %-5s %20s %10s %9s\n' "512 tokens" type shape us "TFLOP/s"
+  many() {  # OP TYPE SHAPE PRODUCTS FLAG...
+    local op=$1 type=$2 shape=$3 products=$4 form=$1
+    shift 4
+    [ "$cooperative" = 0 ] || form=${op}_cooperative
+    read -r us _ <<<"$(measure --op "$op" --type "$type" --tokens 512 --set-mib 64 --repeat 8 --cooperative "$cooperative" "$@")"
+    printf '%-28s %-5s %20s %10s %9s\n' "$form" "$type" "$shape" "$us" \
+      "$(awk -v us="$us" -v products="$products" 'BEGIN {printf "%.1f", 2 * products / us / 1e6}')"
+  }
+  for ((cooperative = 0; cooperative <= cooperates; ++cooperative)); do
+    for type in F16 Q8_0 Q4_0; do
+      for shape in '4096 4096' '12288 4096' '1024 4096' '3072 1024'; do
+        read -r rows cols <<<"$shape"
+        many matmul "$type" "512x${rows}x$cols" $((512 * rows * cols)) --rows "$rows" --cols "$cols"
+      done
+      many matmul_by_expert "$type" "512x8of128 768x2048" $((512 * 8 * 768 * 2048)) --rows 768 --cols 2048
     done
   done
-done
-
+}
+[ "${OPERATIONS:-1}" = 0 ] || operations
 [ $# -gt 0 ] || exit 0
 printf '\n%-28s %12s %12s %12s %12s %12s %7s %7s %7s\n' "tokens a second, medians" decode "llama.cpp" prefill cooperative \
   "llama.cpp" decode prefill coop.
