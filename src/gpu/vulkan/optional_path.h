@@ -24,7 +24,7 @@ enum class OptionalPath : uint8_t {
   kFloat16,             // Shaders may compute in 16-bit floats.
   kInt8,                // Shaders may compute in 8-bit integers.
   kIntegerDotProduct,   // Shaders may multiply and add packed bytes.
-  kCooperativeMatrix,   // Shaders may multiply small matrices by subgroup (the NV form).
+  kCooperativeMatrix,   // Shaders may multiply matrices by subgroup: cooperative_matrix.h.
   kCount,
 };
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu/vulkan/cooperative_matrix.h"
 #include "gpu/vulkan/spirv_kernel.h"
 
 namespace assay::gpu::vulkan {
@@ -63,7 +64,8 @@ void Chain(Head* head, Next* next, VkStructureType type) {
 
 class Query {
  public:
-  Query(const Instance& instance, VkPhysicalDevice handle) : api_(instance.api()), handle_(handle) {
+  Query(const Instance& instance, VkPhysicalDevice handle)
+      : instance_(instance), api_(instance.api()), handle_(handle) {
     uint32_t count = 0;
     api_.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr);
     extensions_.resize(count);
@@ -184,7 +186,8 @@ class Query {
     Set(OptionalPath::kFloat16, a_.features12.shaderFloat16 == VK_TRUE);
     Set(OptionalPath::kInt8, a_.features12.shaderInt8 == VK_TRUE);
     Set(OptionalPath::kIntegerDotProduct, a_.dot.shaderIntegerDotProduct == VK_TRUE);
-    Set(OptionalPath::kCooperativeMatrix, a_.matrix.cooperativeMatrix == VK_TRUE);
+    Set(OptionalPath::kCooperativeMatrix,
+        a_.matrix.cooperativeMatrix == VK_TRUE && MultipliesSixteens(instance_, handle_));
   }
 
   void AskQueues() {
@@ -219,6 +222,7 @@ class Query {
     Set(OptionalPath::kMappedHostBuffers, mapped);
   }
 
+  const Instance& instance_;
   const InstanceApi& api_;
   VkPhysicalDevice handle_;
   std::vector<VkExtensionProperties> extensions_;
