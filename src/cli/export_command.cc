@@ -74,7 +74,9 @@ class ExportCommand final : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    ASSAY_ASSIGN_OR_RETURN(const auto reader, trace::TraceReader::Open(path_));
+    ASSAY_ASSIGN_OR_RETURN(
+        const auto reader,
+        trace::TraceReader::Open(path_, {.stop = [&context] { return context.cancelled(); }}));
     std::optional<AtomicFile> file;
     if (output_ != "-") {
       ASSAY_ASSIGN_OR_RETURN(AtomicFile created, AtomicFile::Create(output_));
@@ -102,11 +104,9 @@ class ExportCommand final : public Command {
     ASSAY_TRY(exporting.Begin(path_));
     const Progress progress = context.StartProgress("exporting");
     for (;;) {
-      ASSAY_ASSIGN_OR_RETURN(const auto event, reader->Next());
+      ASSAY_ASSIGN_OR_RETURN(const auto event,
+                             SayStopped(reader->Next(), "The trace was not exported to its end."));
       if (!event) break;
-      if (reader->line_number() % 1024 == 0 && context.cancelled()) {
-        return Fail(ErrorCode::kCancelled, path_, "The trace was not exported to its end.");
-      }
       if (context.print_failed()) return kExitFailed;
       ASSAY_TRY(exporting.Add(*event, reader->line_number()));
     }

@@ -1,6 +1,8 @@
 // The export: parsed back, and its arrows held against a search byte by byte.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <map>
 #include <random>
 #include <set>
@@ -268,12 +270,14 @@ class ExportCommandTest : public ::testing::Test {
     words.insert(words.begin(), "export");
     out_ = std::make_unique<StringOutput>();
     err_ = std::make_unique<StringOutput>();
-    return RunProgram(words, Commands(), {.out = out_.get(), .err = err_.get()});
+    return RunProgram(words, Commands(),
+                      {.out = out_.get(), .err = err_.get(), .stop_signal = &signal_});
   }
   std::string In(const char* name) const { return (temp_.path() / name).string(); }
 
   const TempFolder temp_;
   std::unique_ptr<StringOutput> out_, err_;
+  std::atomic<int> signal_{0};
 };
 
 TEST_F(ExportCommandTest, WritesAWholeFileOrNone) {
@@ -297,6 +301,14 @@ TEST_F(ExportCommandTest, WritesAWholeFileOrNone) {
   ASSERT_TRUE(WriteFile(In("t.trace"), cut.substr(0, cut.size() / 2)));
   EXPECT_EQ(Run({"--perfetto", In("t.trace"), "-o", In("t.json")}), 2);
   EXPECT_EQ(ReadFile(In("t.json")).value(), text);
+}
+
+TEST_F(ExportCommandTest, AStopSignalEndsItWithoutAFile) {
+  ASSERT_TRUE(WriteFile(In("t.trace"), RandomTrace(3)));
+  signal_ = SIGINT;
+  EXPECT_EQ(Run({"--perfetto", In("t.trace"), "-o", In("t.json")}), 130);
+  EXPECT_EQ(err_->text(), "assay export: error: The trace was not exported to its end.\n");
+  EXPECT_FALSE(ReadFile(In("t.json")));
 }
 
 }  // namespace

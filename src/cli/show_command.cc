@@ -157,17 +157,17 @@ class ShowCommand final : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    ASSAY_ASSIGN_OR_RETURN(const auto reader, trace::TraceReader::Open(path_));
+    ASSAY_ASSIGN_OR_RETURN(
+        const auto reader,
+        trace::TraceReader::Open(path_, {.stop = [&context] { return context.cancelled(); }}));
     const bool json = format_ == "jsonl";
     if (!json && !summary_) context.Print(EventTableHead());
     EventSummary summary;
     uint64_t shown = 0;
     for (EventPlace place;;) {
-      ASSAY_ASSIGN_OR_RETURN(const auto event, reader->Next());
+      ASSAY_ASSIGN_OR_RETURN(const auto event,
+                             SayStopped(reader->Next(), "The trace was not shown to its end."));
       if (!event) break;
-      if (reader->line_number() % 1024 == 0 && context.cancelled()) {
-        return Fail(ErrorCode::kCancelled, path_, "The trace was not shown to its end.");
-      }
       if (context.print_failed()) return kExitFailed;
       Locate(*event, reader->line_number(), &place);
       names_.Learn(*event);
