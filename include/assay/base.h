@@ -58,6 +58,12 @@ class [[nodiscard]] Error {
     return std::move(*this);
   }
 
+  // Adds a sentence to the message: what else is known, or what to do.
+  Error&& Add(std::string_view sentence) && {
+    message_.append(" ").append(sentence);
+    return std::move(*this);
+  }
+
   // "message - while reading tensor x - while loading model.gguf": one line, without a newline.
   std::string ToString() const;
 

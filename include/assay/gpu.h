@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -288,8 +289,18 @@ struct DeviceInfo {
   // SessionOptions::commit_every pays.
   bool overlaps_encoding = false;
   uint32_t subgroup_size = 0;  // That a shader gets; 0: it has none.
+  uint32_t threads = 0;        // Of the host that compute; 0: they are not the host's.
   // Optional paths of the backend that are in use, by name.
   std::vector<std::string> features;
+};
+
+// The memory that a device's buffers lie in, at the moment of asking.
+struct DeviceMemory {
+  uint64_t total_bytes = 0;                 // 0: the device does not tell.
+  std::optional<uint64_t> free_bytes = {};  // That this program can still get; none: unknown.
+  // The system promises more than is free, and ends the program when it touches what is not there:
+  // who wants much compares first.
+  bool overcommits = false;
 };
 
 struct DeviceOptions {
@@ -332,6 +343,7 @@ class Device final {
   Device& operator=(const Device&) = delete;
 
   const DeviceInfo& info() const;
+  DeviceMemory memory() const;
   KernelRegistry& kernels();
 
   // Errors: kInvalidArgument for size 0, kUnsupported over max_buffer_bytes, kAllocation.

@@ -104,6 +104,7 @@ class BackendQueue : public BackendObject {
 class Backend : public BackendObject {
  public:
   virtual DeviceInfo info() const = 0;
+  virtual DeviceMemory memory() const { return {}; }
 
   // Called once, before anything else is made: DeviceOptions::checked. Error kUnsupported from a
   // backend that cannot verify; a decorator hands it on.

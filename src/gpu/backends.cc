@@ -1,11 +1,9 @@
 // The table of backends. A new backend adds one row.
-#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "assay/gpu.h"
 #include "assay/gpu_devices.h"
@@ -31,23 +29,20 @@ struct BackendRow {
 };
 
 // The listing of a backend that always has one device.
-std::vector<DeviceListing> ListOnly(const Backend& backend, std::string_view type,
-                                    uint64_t memory_bytes) {
+std::vector<DeviceListing> ListOnly(const Backend& backend, std::string_view type) {
   DeviceListing listing;
   listing.info = backend.info();
   listing.type = type;
-  listing.memory_bytes = memory_bytes;
+  listing.memory_bytes = backend.memory().total_bytes;
   return {std::move(listing)};
 }
 
 Result<std::vector<DeviceListing>> ListCpu() {
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, MakeCpuBackend({}));
-  const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
-  const auto page_bytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
-  return ListOnly(*backend, "cpu", pages * page_bytes);
+  return ListOnly(*backend, "cpu");
 }
 
-Result<std::vector<DeviceListing>> ListNull() { return ListOnly(*MakeNullBackend(), "none", 0); }
+Result<std::vector<DeviceListing>> ListNull() { return ListOnly(*MakeNullBackend(), "none"); }
 
 Result<std::unique_ptr<Backend>> MakeVulkan(const BackendOptions& options) {
   return MakeVulkanBackend(options);

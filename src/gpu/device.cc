@@ -20,6 +20,7 @@ Device::Device(std::shared_ptr<DeviceState> state) : state_(std::move(state)) {}
 Device::~Device() { state_->Close(); }
 
 const DeviceInfo& Device::info() const { return state_->info(); }
+DeviceMemory Device::memory() const { return state_->memory(); }
 KernelRegistry& Device::kernels() { return state_->registry(); }
 
 Result<Buffer> Device::CreateBuffer(const BufferDesc& desc) { return state_->CreateBuffer(desc); }

@@ -129,6 +129,7 @@ class DeviceState final : public std::enable_shared_from_this<DeviceState> {
   static Error ClosedError(std::string subject, std::string_view what);
 
   const DeviceInfo& info() const { return info_; }
+  DeviceMemory memory() const { return backend_->memory(); }
   Backend* backend() { return backend_.get(); }
   KernelRegistry& registry() { return registry_; }
 

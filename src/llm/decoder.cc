@@ -8,6 +8,7 @@
 
 #include "assay/llm.h"
 
+#include "llm/memory_need.h"
 #include "llm/model_state.h"
 #include "llm/models/transformer.h"
 
@@ -268,15 +269,28 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(const Model* model,
       from.device->CreateSession({.barriers = options.barriers,
                                   .drop_barrier = options.drop_barrier,
                                   .commit_every = CommitEvery(options, from.device->info())}));
+  ASSAY_ASSIGN_OR_RETURN(const uint64_t cache_bytes,
+                         KvCacheBytes(from.config, options.kv, state->context));
+  const MemoryNeed need(*from.device,
+                        fmt::format("The keys and values of {} positions in {}", state->context,
+                                    options.kv == KvType::kF16 ? "f16" : "f32"),
+                        cache_bytes);
+  ASSAY_TRY(need.Check());
   auto cache = CreateKvCache(*from.device, from.config, options.kv, state->context);
   if (!cache) {
-    return Fail(std::move(cache).error().While(
+    Error error = need.Explain(std::move(cache).error().While(
         fmt::format("making the cache of {} positions", state->context)));
+    // A buffer is larger than the device takes any.
+    if (error.code() != ErrorCode::kUnsupported) return Fail(std::move(error));
+    return Fail(std::move(error).Add("Ask for fewer positions."));
   }
   state->cache = std::move(*cache);
-  ASSAY_ASSIGN_OR_RETURN(Scratch scratch, Scratch::Create(*from.device, *state->ops, from.config,
-                                                          from.weights, chunk, state->context));
-  state->scratch = std::make_unique<Scratch>(std::move(scratch));
+  auto scratch =
+      Scratch::Create(*from.device, *state->ops, from.config, from.weights, chunk, state->context);
+  if (!scratch) {
+    return Fail(need.Explain(std::move(scratch).error().While("making the work space")));
+  }
+  state->scratch = std::make_unique<Scratch>(std::move(*scratch));
   ASSAY_ASSIGN_OR_RETURN(state->one, state->scratch->Cut(1));
   state->logits.resize(from.config.vocabulary);
   return std::unique_ptr<Decoder>(new Decoder(std::move(state)));

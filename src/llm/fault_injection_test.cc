@@ -1,5 +1,6 @@
 // Every call that loading and decoding make into the backend fails once, wherever it stands: the
 // error arrives with its name, nothing leaks, encoders balance, and the device goes on (E2, E12).
+#include <atomic>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -8,6 +9,7 @@
 
 #include "assay/llm.h"
 
+#include "support/forwarding_backend.h"
 #include "support/tiny_model.h"
 #include "tests/conformance/expect_error.h"
 #include "tests/conformance/spy_backend.h"
@@ -88,6 +90,101 @@ TEST_P(EngineFaultTest, E2_NothingLeaksAndTheDeviceGoesOn) {
   spy->FailNone();
   EXPECT_THAT(Decode(*device, file, commit_every), assay::testing::Succeeds());
   expect_nothing_alive();
+}
+
+// A device whose free memory the test chooses, and whose buffers of some label are not to be had.
+class ShortOfMemory final : public assay::testing::ForwardingBackend {
+ public:
+  ShortOfMemory(gpu::DeviceMemory memory, std::string refused)
+      : ForwardingBackend(gpu::MakeBackend("cpu", {.threads = 1}).value()),
+        memory_(memory),
+        refused_(std::move(refused)) {}
+
+  gpu::DeviceMemory memory() const override { return memory_; }
+  Result<std::unique_ptr<gpu::BackendBuffer>> CreateBuffer(const gpu::BufferDesc& desc) override {
+    ++asked_;
+    if (refused_.empty() || desc.label.find(refused_) == std::string::npos) {
+      return ForwardingBackend::CreateBuffer(desc);
+    }
+    return Fail(ErrorCode::kAllocation, desc.label, "There is no more.");
+  }
+  int asked() const { return asked_; }
+
+ private:
+  gpu::DeviceMemory memory_;
+  std::string refused_;
+  std::atomic<int> asked_{0};
+};
+
+constexpr uint64_t kMib = uint64_t{1} << 20;
+
+std::string LongModel() {
+  testing::TinyModelOptions options;
+  options.context = 1 << 20;
+  return testing::MakeTinyModel(options).Build();
+}
+
+class MemoryTest : public ::testing::Test {
+ protected:
+  Status Try(gpu::DeviceMemory memory, const std::string& refused,
+             const DecoderOptions& options = {}) {
+    auto backend = std::make_unique<ShortOfMemory>(memory, refused);
+    backend_ = backend.get();
+    device_ = gpu::Device::Create(std::move(backend)).value();
+    ASSAY_ASSIGN_OR_RETURN(const auto model, Model::Load(device_.get(), file_));
+    ASSAY_TRY(Decoder::Create(model.get(), options));
+    return {};
+  }
+
+  const std::string bytes_ = LongModel();
+  const std::shared_ptr<const gguf::File> file_ =
+      gguf::File::FromMemory(std::as_bytes(std::span(bytes_)), "test.gguf").value();
+  ShortOfMemory* backend_ = nullptr;
+  std::unique_ptr<gpu::Device> device_;
+};
+
+TEST_F(MemoryTest, E12_AModelLargerThanWhatIsFreeIsRefusedBeforeItIsRead) {
+  const gpu::DeviceMemory scarce = {
+      .total_bytes = 8 * kMib, .free_bytes = 1 << 10, .overcommits = true};
+  const Status refused = Try(scarce, "");
+  EXPECT_THAT(refused, assay::testing::FailsWith(ErrorCode::kAllocation,
+                                                 "The weights of \"test.gguf\" take 0."));
+  EXPECT_THAT(refused, assay::testing::FailsWith(ErrorCode::kAllocation,
+                                                 "has 8.0 MiB, of which 0.0 MiB are free."));
+  EXPECT_EQ(backend_->asked(), 0);
+  // Where the driver itself says what does not fit, its word counts.
+  EXPECT_THAT(Try({.total_bytes = 8 * kMib, .free_bytes = 1 << 10}, "", {.context = 16}),
+              assay::testing::Succeeds());
+}
+
+TEST_F(MemoryTest, E12_WhatCannotBeAllocatedSaysWhatIsNeededInAll) {
+  const gpu::DeviceMemory some = {.total_bytes = 96 * kMib, .free_bytes = 5 * kMib};
+  EXPECT_THAT(Try(some, "blk.1.ffn_up"),
+              assay::testing::FailsWith(ErrorCode::kAllocation,
+                                        "There is no more. The weights of \"test.gguf\" take 0."));
+  EXPECT_THAT(
+      Try(some, "k_cache.1", {.context = 1 << 16}),
+      assay::testing::FailsWith(
+          ErrorCode::kAllocation,
+          "There is no more. The keys and values of 65536 positions in f16 take 16.0 MiB of "
+          "memory, and the device \"cpu (1 threads)\" has 96.0 MiB, of which 5.0 MiB "
+          "were free before. This was while making the cache of 65536 positions."));
+  EXPECT_THAT(
+      Try({}, "gated", {.context = 1 << 16, .kv = KvType::kF32}),
+      assay::testing::FailsWith(
+          ErrorCode::kAllocation,
+          "There is no more. The keys and values of 65536 positions in f32 take 32.0 MiB of "
+          "memory. This was while making the work space."));
+}
+
+TEST_F(MemoryTest, E12_ACacheLargerThanWhatIsFreeIsRefusedBeforeItIsMade) {
+  const gpu::DeviceMemory some = {
+      .total_bytes = 96 * kMib, .free_bytes = 5 * kMib, .overcommits = true};
+  EXPECT_THAT(
+      Try(some, "", {.context = 1 << 15}),
+      assay::testing::FailsWith(ErrorCode::kAllocation,
+                                "The keys and values of 32768 positions in f16 take 8.0 MiB"));
+  EXPECT_THAT(Try(some, "", {.context = 1 << 14}), assay::testing::Succeeds());
 }
 
 // A pass that fails in its middle leaves parts of it in flight; the same decoder then feeds on.

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "llm/gguf/quoted.h"
+#include "llm/memory_need.h"
 #include "llm/model_state.h"
 
 namespace assay::llm {
@@ -285,6 +286,9 @@ Result<std::unique_ptr<Model>> Model::Load(gpu::Device* device,
   const bool mmap = options.mmap && device->info().host_visible && !packs;
   const uint64_t passes = (device->load_observer() != nullptr ? 1 : 0) + (mmap ? 0 : 1);
   LoadMeter meter(options, passes * weight_bytes);
+  const MemoryNeed need(*device, fmt::format("The weights of \"{}\"", file->name()), weight_bytes);
+  // Mapped weights are no memory of the program's own.
+  if (!mmap) ASSAY_TRY(need.Check());
   const auto run_job = [&](size_t number) -> Status {
     Job& job = jobs[number];
     ASSAY_TRY_WHILE(
@@ -292,8 +296,10 @@ Result<std::unique_ptr<Model>> Model::Load(gpu::Device* device,
         fmt::format("reading tensor \"{}\"", job.tensor->name));
     return {};
   };
-  ASSAY_TRY_WHILE(InOrder(jobs.size(), loaders, device->load_observer(), run_job),
-                  fmt::format("loading \"{}\"", file->name()));
+  if (Status loaded = InOrder(jobs.size(), loaders, device->load_observer(), run_job); !loaded) {
+    return Fail(
+        need.Explain(std::move(loaded).error().While(fmt::format("loading \"{}\"", file->name()))));
+  }
   Place(jobs);
   if (state->config.tied_output) state->weights.output = state->weights.embedding;
   state->weight_bytes = weight_bytes;

@@ -411,6 +411,7 @@ class RecordingBackend final : public Backend {
   }
 
   gpu::DeviceInfo info() const override { return inner_->info(); }
+  gpu::DeviceMemory memory() const override { return inner_->memory(); }
   Status EnableChecks() override { return inner_->EnableChecks(); }
 
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const gpu::BufferDesc& desc) override {

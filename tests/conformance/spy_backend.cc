@@ -123,6 +123,7 @@ class SpyBackend final : public Backend {
       : inner_(std::move(inner)), spy_(std::move(spy)) {}
 
   DeviceInfo info() const override { return inner_->info(); }
+  DeviceMemory memory() const override { return inner_->memory(); }
   Status EnableChecks() override { return inner_->EnableChecks(); }
 
   Result<std::unique_ptr<BackendBuffer>> CreateBuffer(const BufferDesc& desc) override {

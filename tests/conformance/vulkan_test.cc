@@ -1,5 +1,6 @@
 // What is particular to the vulkan backend: limits, shaders, devices, drivers that are not there.
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,10 @@
 #include "assay/gpu_devices.h"
 
 #include "gpu/backend.h"
+#include "gpu/vulkan/instance.h"
+#include "gpu/vulkan/physical_device.h"
 #include "gpu/vulkan/spirv_kernel.h"
+#include "support/temp_folder.h"
 #include "test_shaders/kBumpShader.h"
 #include "test_shaders/kHalveShader.h"
 #include "test_shaders/kScaleShader.h"
@@ -206,10 +210,40 @@ TEST_P(VulkanDevicesTest, ADeviceIsChosenByNumberOrName) {
   // The name as it is shown, with the driver.
   options.vulkan.device = devices[0].info.name;
   EXPECT_EQ(MakeBackend("vulkan", options).value()->info().name, devices[0].info.name);
+  // As `assay devices` begins its line, alone or with the name.
+  options.vulkan.device = "vulkan " + std::to_string(devices.back().number);
+  EXPECT_EQ(MakeBackend("vulkan", options).value()->info().name, devices.back().info.name);
+  options.vulkan.device += ": " + devices.back().info.name;
+  EXPECT_EQ(MakeBackend("vulkan", options).value()->info().name, devices.back().info.name);
+  options.vulkan.device = "vulkan 0: another";
+  EXPECT_THAT(MakeBackend("vulkan", options),
+              FailsWith(ErrorCode::kNotFound, "a name with \"vulkan 0: another\"; there are: 0"));
+  options.vulkan.device = "vulkan " + std::to_string(devices.size());
+  EXPECT_THAT(MakeBackend("vulkan", options),
+              FailsWith(ErrorCode::kNotFound,
+                        "the number " + std::to_string(devices.size()) + "; there are: 0"));
   options.vulkan.device = "no such device";
   EXPECT_THAT(MakeBackend("vulkan", options), FailsWith(ErrorCode::kNotFound, "there are: 0 \""));
   options.vulkan.device = std::to_string(devices.size());
   EXPECT_THAT(MakeBackend("vulkan", options), FailsWith(ErrorCode::kNotFound, "there are: 0 \""));
+}
+
+TEST_P(VulkanDevicesTest, TheDriverSaysWhatMemoryThereIs) {
+  const auto instance = vulkan::Instance::Create(nullptr).value();
+  const auto listed = ListDevices("vulkan").value();
+  const auto devices = vulkan::FindDevices(*instance).value();
+  ASSERT_EQ(devices.size(), listed.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const DeviceMemory memory = vulkan::DriverMemory(*instance, devices[i]);
+    EXPECT_GT(memory.total_bytes, 0U);
+    EXPECT_EQ(memory.total_bytes, listed[i].memory_bytes);
+    EXPECT_EQ(memory.free_bytes.has_value(), devices[i].memory_budget);
+    EXPECT_LE(memory.free_bytes.value_or(0), memory.total_bytes);
+  }
+  const DeviceMemory used = MakeBackend("vulkan", testing::OptionsOf(GetParam())).value()->memory();
+  EXPECT_GT(used.total_bytes, 0U);
+  // The processor's memory is what the system promises.
+  EXPECT_EQ(used.overcommits, listed[0].type == "cpu");
 }
 
 TEST_P(VulkanDevicesTest, WhatIsTurnedOffIsNotInUse) {
@@ -258,6 +292,51 @@ TEST_P(VulkanDevicesTest, WithoutADriverTheErrorNamesTheVariableThatHidesThem) {
   EXPECT_THAT(MakeBackend("vulkan", testing::OptionsOf(GetParam())),
               FailsWith(ErrorCode::kDevice, part));
   EXPECT_THAT(ListDevices("vulkan"), FailsWith(ErrorCode::kDevice, part));
+}
+
+TEST_P(VulkanDevicesTest, EachVariableThatHidesDriversIsNamedWithItsValue) {
+  const BackendOptions options = testing::OptionsOf(GetParam());
+  {
+    const ScopedVariable disable("VK_LOADER_DRIVERS_DISABLE", "*.json");
+    const std::string part =
+        "leaves out the drivers whose .json file matches \"*.json\", since the variable "
+        "VK_LOADER_DRIVERS_DISABLE says so: unset it";
+    EXPECT_THAT(MakeBackend("vulkan", options), FailsWith(ErrorCode::kDevice, part));
+    EXPECT_THAT(ListDevices("vulkan"), FailsWith(ErrorCode::kDevice, part));
+    const ScopedVariable files("VK_DRIVER_FILES", "/nonexistent/new.json");
+    EXPECT_THAT(MakeBackend("vulkan", options), FailsWith(ErrorCode::kDevice, part));
+    EXPECT_THAT(MakeBackend("vulkan", options),
+                FailsWith(ErrorCode::kDevice, "the variable VK_DRIVER_FILES says so"));
+  }
+  const ScopedVariable select("VK_LOADER_DRIVERS_SELECT", "no-such-driver");
+  EXPECT_THAT(MakeBackend("vulkan", options),
+              FailsWith(ErrorCode::kDevice,
+                        "no drivers but those whose .json file matches \"no-such-driver\", since "
+                        "the variable VK_LOADER_DRIVERS_SELECT says so: unset it"));
+}
+
+TEST_P(VulkanDevicesTest, ADeviceThatIsNotThereMayBeHidden) {
+  const ScopedVariable disable("VK_LOADER_DRIVERS_DISABLE", "no-such-driver");
+  BackendOptions options = testing::OptionsOf(GetParam());
+  options.vulkan.device = "no such device";
+  EXPECT_THAT(MakeBackend("vulkan", options),
+              FailsWith(ErrorCode::kNotFound, "the variable VK_LOADER_DRIVERS_DISABLE says so"));
+}
+
+TEST_P(VulkanDevicesTest, ADamagedDriverFileIsToldFromMemoryThatIsShort) {
+  const TempFolder folder;
+  const std::string path = (folder.path() / "damaged.json").string();
+  std::ofstream(path) << "{ \"ICD\": ";
+  for (const char* const name : {"VK_DRIVER_FILES", "VK_ADD_DRIVER_FILES"}) {
+    const ScopedVariable files(name, path.c_str());
+    const auto backend = MakeBackend("vulkan", testing::OptionsOf(GetParam()));
+    // Later loaders go on without an added file that they cannot parse.
+    if (backend && std::string_view(name) == "VK_ADD_DRIVER_FILES") continue;
+    const std::string part = "\"" + path + "\"";
+    EXPECT_THAT(backend, FailsWith(ErrorCode::kDevice, part));
+    const std::string variable = "the variable " + std::string(name) + " says so";
+    EXPECT_THAT(backend, FailsWith(ErrorCode::kDevice, variable));
+  }
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ class ForwardingBackend : public gpu::Backend {
   gpu::Backend& inner() { return *inner_; }
 
   gpu::DeviceInfo info() const override { return inner_->info(); }
+  gpu::DeviceMemory memory() const override { return inner_->memory(); }
   Status EnableChecks() override { return inner_->EnableChecks(); }
   Result<std::unique_ptr<gpu::BackendBuffer>> CreateBuffer(const gpu::BufferDesc& desc) override {
     return inner_->CreateBuffer(desc);

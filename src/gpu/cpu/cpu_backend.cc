@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "base/host_memory.h"
 #include "gpu/cpu/access_check.h"
 #include "gpu/cpu/command_list.h"
 #include "gpu/cpu/cpu_kernel.h"
@@ -97,7 +98,8 @@ class CpuCommandBuffer final : public BackendCommandBuffer {
     }
     if (!list_->AddDispatch(translated, bindings_, dispatch.constants, max_chunks_)) {
       return Fail(ErrorCode::kCommandBuffer, std::string(translated.kernel_name),
-                  "The dispatches since the last barrier are too many to be scheduled together.");
+                  "The dispatches since the last barrier are too many to be scheduled together; "
+                  "place a barrier among them.");
     }
     return {};
   }
@@ -109,7 +111,8 @@ class CpuCommandBuffer final : public BackendCommandBuffer {
     if (list_->AddInterleavedBarrier(seed)) return {};
     return Fail(
         ErrorCode::kCommandBuffer, "",
-        "The dispatches since the last barrier have too many workgroups to be interleaved.");
+        "The dispatches since the last barrier have too many workgroups to be interleaved; choose "
+        "another schedule, or have fewer dispatches between two barriers.");
   }
   Status EndEncoding() override {
     list_->End();
@@ -199,7 +202,8 @@ class CpuBackend final : public Backend {
   DeviceInfo info() const override {
     DeviceInfo info;
     info.backend = "cpu";
-    info.name = fmt::format("cpu ({} threads)", workers_->threads());
+    info.threads = static_cast<uint32_t>(workers_->threads());
+    info.name = fmt::format("cpu ({} threads)", info.threads);
     info.code_format = kCpuCodeFormat;
     info.max_buffer_bytes = uint64_t{1} << 46;
     info.max_binding_bytes = info.max_buffer_bytes;
@@ -209,6 +213,11 @@ class CpuBackend final : public Backend {
     // The access check runs one dispatch after another.
     info.interleaves = !checked_;
     return info;
+  }
+
+  DeviceMemory memory() const override {
+    const HostMemory host = ReadHostMemory();
+    return {.total_bytes = host.total_bytes, .free_bytes = host.free_bytes, .overcommits = true};
   }
 
   Status EnableChecks() override {

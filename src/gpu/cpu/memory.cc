@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/host_memory.h"
+
 namespace assay::gpu {
 namespace {
 
@@ -19,13 +21,13 @@ uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / un
 
 uint64_t PageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)); }
 
-uint64_t PhysicalBytes() { return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * PageBytes(); }
-
 tl::unexpected<Error> NoMemory(uint64_t size_bytes, const std::string& label) {
+  const HostMemory host = ReadHostMemory();
   return Fail(ErrorCode::kAllocation, label,
-              fmt::format("Memory for buffer \"{}\" ({} bytes) cannot be allocated; the machine "
-                          "has {} bytes.",
-                          label, size_bytes, PhysicalBytes()));
+              fmt::format("Memory for buffer \"{}\" ({} bytes) cannot be allocated; the program "
+                          "can still get {} bytes of {}{}.",
+                          label, size_bytes, host.free_bytes, host.total_bytes,
+                          host.limited ? ", which ulimit -v sets" : ""));
 }
 
 void FreeSmall(std::byte* block) { ::operator delete(block, kAlignment); }
@@ -55,9 +57,9 @@ uint64_t MemoryPool::BytesOf(size_t size_class) {
 
 Result<std::byte*> MemoryPool::Allocate(uint64_t size_bytes, const std::string& label) {
   // The system may promise more than it has and end the program later, when the pages are touched.
-  if (size_bytes > PhysicalBytes()) return NoMemory(size_bytes, label);
-  return size_bytes >= kLargeBytes ? AllocateLarge(size_bytes, label)
-                                   : AllocateSmall(size_bytes, label);
+  if (size_bytes < kLargeBytes) return AllocateSmall(size_bytes, label);
+  if (size_bytes > ReadHostMemory().total_bytes) return NoMemory(size_bytes, label);
+  return AllocateLarge(size_bytes, label);
 }
 
 Result<std::byte*> MemoryPool::AllocateLarge(uint64_t size_bytes, const std::string& label) {

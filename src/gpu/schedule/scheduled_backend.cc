@@ -201,9 +201,11 @@ class ScheduledBackend final : public Backend {
       : arranger_(std::move(arranger)), interleaves_(interleaves), inner_(std::move(inner)) {}
 
   DeviceInfo info() const override { return inner_->info(); }
+  DeviceMemory memory() const override { return inner_->memory(); }
   Status EnableChecks() override {
     ASSAY_TRY(inner_->EnableChecks());
-    if (interleaves_ && !inner_->info().interleaves) return Fail(NotInterleavedError(*inner_));
+    if (interleaves_ && !inner_->info().interleaves)
+      return Fail(NotInterleavedError(inner_->info()));
     return {};
   }
 
@@ -236,13 +238,6 @@ class ScheduledBackend final : public Backend {
   }
   LoadObserver* load_observer() override { return inner_->load_observer(); }
 
-  static Error NotInterleavedError(const Backend& backend) {
-    return {ErrorCode::kUnsupported, backend.info().backend,
-            fmt::format("The device \"{}\" cannot run workgroups interleaved (a cpu device can "
-                        "where it is not checked); choose another schedule.",
-                        backend.info().name)};
-  }
-
  private:
   static Result<std::unique_ptr<BackendBuffer>> Wrap(Result<std::unique_ptr<BackendBuffer>> inner,
                                                      const BufferDesc& desc) {
@@ -267,10 +262,17 @@ Result<std::unique_ptr<Backend>> MakeScheduledBackend(std::unique_ptr<Backend> i
   if (schedule.kind == ScheduleKind::kRecorded) return inner;
   const bool interleaves = schedule.kind == ScheduleKind::kInterleaved;
   if (interleaves && !inner->info().interleaves) {
-    return Fail(ScheduledBackend::NotInterleavedError(*inner));
+    return Fail(NotInterleavedError(inner->info()));
   }
   return std::make_unique<ScheduledBackend>(std::move(inner), MakeScheduleArranger(schedule),
                                             interleaves);
+}
+
+Error NotInterleavedError(const DeviceInfo& info) {
+  return {ErrorCode::kUnsupported, info.backend,
+          fmt::format("The device \"{}\" cannot run workgroups interleaved (a cpu device can where "
+                      "it is not checked); choose another schedule or such a device.",
+                      info.name)};
 }
 
 ScheduledBufferInfo InfoOf(const BackendBuffer& scheduled_buffer) {

@@ -28,6 +28,9 @@ std::unique_ptr<Backend> MakeScheduledBackend(std::unique_ptr<Backend> inner,
 Result<std::unique_ptr<Backend>> MakeScheduledBackend(std::unique_ptr<Backend> inner,
                                                       const Schedule& schedule);
 
+// That a device cannot run ScheduleKind::kInterleaved, and what to do.
+Error NotInterleavedError(const DeviceInfo& info);
+
 // The label and the size of a buffer that a scheduled backend made; valid as long as the buffer.
 struct ScheduledBufferInfo {
   std::string_view label;

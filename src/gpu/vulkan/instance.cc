@@ -1,13 +1,13 @@
 #include "gpu/vulkan/instance.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "gpu/vulkan/loader_variables.h"
 #include "gpu/vulkan/result.h"
 #include "gpu/vulkan/validation_layer.h"
 
@@ -19,17 +19,10 @@ constexpr std::string_view kInstallDriver =
     "install libvulkan1 and a Vulkan driver (the GPU vendor's, or mesa-vulkan-drivers, which also "
     "runs on the CPU)";
 
-// What helps where the loader finds no driver: it looks nowhere but where a variable says.
+// What helps where the loader finds no driver.
 std::string DriverAdvice() {
-  for (const char* const name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) {
-    const char* const value = std::getenv(name);
-    if (value == nullptr) continue;
-    return fmt::format(
-        "the loader looks for drivers at \"{}\" alone, since the variable {} says so: unset it, or "
-        "name the driver's .json file in it",
-        value, name);
-  }
-  return std::string(kInstallDriver);
+  std::string hidden = HiddenDrivers();
+  return hidden.empty() ? std::string(kInstallDriver) : hidden;
 }
 
 VKAPI_ATTR VkBool32 VKAPI_CALL OnMessage(VkDebugUtilsMessageSeverityFlagBitsEXT,
@@ -167,6 +160,14 @@ Status Instance::MakeInstance() {
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     return Fail(ErrorCode::kDevice, "vulkan",
                 fmt::format("No Vulkan driver is found; {}.", DriverAdvice()));
+  }
+  if (result == VK_ERROR_OUT_OF_HOST_MEMORY) {
+    // Loaders say so as well of a file that they cannot parse.
+    return Fail(ErrorCode::kDevice, "vulkan",
+                fmt::format("Vulkan cannot be started: vkCreateInstance gave {}, which means that "
+                            "the .json file of a driver or a layer is damaged, or that the host "
+                            "has no memory left; {}.",
+                            ResultName(result), DamagedFiles()));
   }
   if (result != VK_SUCCESS) {
     return Fail(ResultError(result, "vkCreateInstance", "vulkan", "Vulkan cannot be started"));

@@ -12,7 +12,8 @@
 namespace assay::gpu {
 namespace {
 
-DeviceListing Describe(const vulkan::PhysicalDevice& device, uint32_t number) {
+DeviceListing Describe(const vulkan::Instance& instance, const vulkan::PhysicalDevice& device,
+                       uint32_t number) {
   DeviceListing listing;
   listing.number = number;
   listing.info = vulkan::MakeInfo(device);
@@ -21,10 +22,7 @@ DeviceListing Describe(const vulkan::PhysicalDevice& device, uint32_t number) {
   listing.api_version = fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(device.api_version),
                                     VK_API_VERSION_MINOR(device.api_version),
                                     VK_API_VERSION_PATCH(device.api_version));
-  for (uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
-    const VkMemoryHeap& heap = device.memory.memoryHeaps[i];
-    if ((heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) listing.memory_bytes += heap.size;
-  }
+  listing.memory_bytes = vulkan::DriverMemory(instance, device).total_bytes;
   listing.max_workgroup_invocations = device.limits.maxComputeWorkGroupInvocations;
   listing.unusable = device.unusable;
   return listing;
@@ -39,7 +37,7 @@ Result<std::vector<DeviceListing>> ListVulkanDevices() {
                          vulkan::FindDevices(*instance));
   std::vector<DeviceListing> listings;
   for (const vulkan::PhysicalDevice& device : devices) {
-    listings.push_back(Describe(device, static_cast<uint32_t>(listings.size())));
+    listings.push_back(Describe(*instance, device, static_cast<uint32_t>(listings.size())));
   }
   return listings;
 }

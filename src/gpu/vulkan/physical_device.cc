@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/host_memory.h"
 #include "gpu/vulkan/cooperative_matrix.h"
+#include "gpu/vulkan/loader_variables.h"
 #include "gpu/vulkan/spirv_kernel.h"
 
 namespace assay::gpu::vulkan {
@@ -176,6 +178,7 @@ class Query {
     // With the model and without its device scope, no shader may have a barrier of that scope.
     device_.memory_model = a_.features12.vulkanMemoryModel == VK_TRUE &&
                            a_.features12.vulkanMemoryModelDeviceScope == VK_TRUE;
+    device_.memory_budget = HasExtension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     device_.executable_properties = a_.executables.pipelineExecutableInfo == VK_TRUE;
     Set(OptionalPath::kPushDescriptors, HasPush());
     Set(OptionalPath::kTimelineSemaphores, a_.features12.timelineSemaphore == VK_TRUE);
@@ -243,6 +246,24 @@ std::string NameAll(const std::vector<PhysicalDevice>& devices) {
   return text;
 }
 
+// What of "vulkan 0" or "vulkan 0: NAME", the line that `assay devices` begins a device with, is
+// its number or its name; anything else as it stands.
+std::string_view WithoutBackend(std::string_view wanted,
+                                const std::vector<PhysicalDevice>& devices) {
+  constexpr std::string_view kBackend = "vulkan ";
+  if (!wanted.starts_with(kBackend)) return wanted;
+  const std::string_view rest = wanted.substr(kBackend.size());
+  const std::string_view number = rest.substr(0, rest.find(':'));
+  if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) {
+    return wanted;
+  }
+  if (number.size() == rest.size()) return number;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (rest == fmt::format("{}: {}", i, ShownName(devices[i]))) return number;
+  }
+  return wanted;
+}
+
 }  // namespace
 
 DeviceInfo MakeInfo(const PhysicalDevice& device) {
@@ -262,6 +283,31 @@ DeviceInfo MakeInfo(const PhysicalDevice& device) {
     if (device.paths.test(i)) info.features.emplace_back(PathName(static_cast<OptionalPath>(i)));
   }
   return info;
+}
+
+DeviceMemory DriverMemory(const Instance& instance, const PhysicalDevice& device) {
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 properties = {};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  if (device.memory_budget) properties.pNext = &budget;
+  instance.api().vkGetPhysicalDeviceMemoryProperties2(device.handle, &properties);
+  DeviceMemory memory;
+  uint64_t free_bytes = 0;
+  for (uint32_t i = 0; i < properties.memoryProperties.memoryHeapCount; ++i) {
+    const VkMemoryHeap& heap = properties.memoryProperties.memoryHeaps[i];
+    if ((heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
+    memory.total_bytes += heap.size;
+    free_bytes += budget.heapBudget[i] - std::min(budget.heapBudget[i], budget.heapUsage[i]);
+  }
+  if (device.memory_budget) memory.free_bytes = free_bytes;
+  return memory;
+}
+
+DeviceMemory MemoryOf(const Instance& instance, const PhysicalDevice& device) {
+  if (device.type != VK_PHYSICAL_DEVICE_TYPE_CPU) return DriverMemory(instance, device);
+  const HostMemory host = ReadHostMemory();
+  return {.total_bytes = host.total_bytes, .free_bytes = host.free_bytes, .overcommits = true};
 }
 
 std::string_view TypeName(VkPhysicalDeviceType type) {
@@ -288,7 +334,8 @@ Result<std::vector<PhysicalDevice>> FindDevices(const Instance& instance) {
   return devices;
 }
 
-Result<PhysicalDevice> ChooseDevice(std::vector<PhysicalDevice> devices, std::string_view wanted) {
+Result<PhysicalDevice> ChooseDevice(std::vector<PhysicalDevice> devices, std::string_view asked) {
+  const std::string_view wanted = WithoutBackend(asked, devices);
   size_t chosen = devices.size();
   size_t number = 0;
   const auto parsed = std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
@@ -307,11 +354,13 @@ Result<PhysicalDevice> ChooseDevice(std::vector<PhysicalDevice> devices, std::st
     }
   }
   if (chosen >= devices.size()) {
+    // A GPU whose driver a variable hides is asked for most of all.
+    const std::string hidden = HiddenDrivers();
     return Fail(ErrorCode::kNotFound, std::string(wanted),
-                is_number ? fmt::format("No Vulkan device has the number {}; there are: {}.",
-                                        wanted, NameAll(devices))
-                          : fmt::format("No Vulkan device has a name with \"{}\"; there are: {}.",
-                                        wanted, NameAll(devices)));
+                fmt::format("No Vulkan device has {}; there are: {}{}{}.",
+                            is_number ? fmt::format("the number {}", wanted)
+                                      : fmt::format("a name with \"{}\"", wanted),
+                            NameAll(devices), hidden.empty() ? "" : "; ", hidden));
   }
   if (!devices[chosen].unusable.empty()) {
     return Fail(ErrorCode::kDevice, devices[chosen].name,

@@ -36,6 +36,7 @@ struct PhysicalDevice {
   bool int64 = false;
   bool float64 = false;
   bool memory_model = false;
+  bool memory_budget = false;          // VK_EXT_memory_budget.
   bool executable_properties = false;  // VK_KHR_pipeline_executable_properties.
   // A device made of this keeps them for each pipeline; not what a driver says.
   bool capture_statistics = false;
@@ -46,6 +47,13 @@ struct PhysicalDevice {
 
 // What a backend on `device` says of itself; `paths` are those in use.
 DeviceInfo MakeInfo(const PhysicalDevice& device);
+
+// Of the memory that is the device's own, as its driver tells; what is free only where it tells.
+DeviceMemory DriverMemory(const Instance& instance, const PhysicalDevice& device);
+
+// Of the memory that buffers on `device` lie in: the host's where the processor plays the GPU,
+// whatever its driver says.
+DeviceMemory MemoryOf(const Instance& instance, const PhysicalDevice& device);
 
 // "discrete", "integrated", "virtual", "cpu" or "other".
 std::string_view TypeName(VkPhysicalDeviceType type);

@@ -34,6 +34,7 @@ class VulkanBackend final : public Backend {
         cancelled_(std::move(cancelled)) {}
 
   DeviceInfo info() const override { return MakeInfo(device_->physical()); }
+  DeviceMemory memory() const override { return MemoryOf(*instance_, device_->physical()); }
 
   Status EnableChecks() override {
     checked_ = true;

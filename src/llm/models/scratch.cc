@@ -113,6 +113,10 @@ Result<Activations> LastRow(const Activations& whole) {
   return row;
 }
 
+kernels::DType DTypeOf(KvType type) {
+  return type == KvType::kF16 ? kernels::DType::kF16 : kernels::DType::kF32;
+}
+
 }  // namespace
 
 Result<Scratch> Scratch::Create(gpu::Device& device, const kernels::Ops& ops, const Config& config,
@@ -222,9 +226,15 @@ std::vector<gpu::BufferView> Scratch::Dead() const {
   return dead;
 }
 
+Result<uint64_t> KvCacheBytes(const Config& config, KvType type, uint32_t context) {
+  ASSAY_ASSIGN_OR_RETURN(const uint64_t row_bytes,
+                         kernels::RowBytes(DTypeOf(type), config.kv_heads * config.head_dim));
+  return row_bytes * context * config.layers * 2;
+}
+
 Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,
                               uint32_t context) {
-  const kernels::DType dtype = type == KvType::kF16 ? kernels::DType::kF16 : kernels::DType::kF32;
+  const kernels::DType dtype = DTypeOf(type);
   const uint32_t kv_dim = config.kv_heads * config.head_dim;
   ASSAY_ASSIGN_OR_RETURN(const uint64_t row_bytes, kernels::RowBytes(dtype, kv_dim));
   KvCache cache;

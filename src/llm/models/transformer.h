@@ -84,6 +84,8 @@ class Scratch final {
   uint32_t attention_turn_ = 0;
 };
 
+// What its buffers take.
+Result<uint64_t> KvCacheBytes(const Config& config, KvType type, uint32_t context);
 Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType type,
                               uint32_t context);
 
