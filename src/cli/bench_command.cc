@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 
 #include "base/counted.h"
 #include "base/text.h"
+#include "cli/context_fit.h"
 #include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
@@ -21,6 +23,7 @@ namespace assay::cli {
 namespace {
 
 using llm::TokenId;
+using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kStopped = "Stopped before everything was measured.";
@@ -35,10 +38,11 @@ double Median(std::vector<double> values) {
 
 // One measurement, repeated.
 struct Row {
-  int64_t threads = 0;
-  std::string kind;    // "load", "prefill", "decode".
-  int64_t tokens = 0;  // A repetition's; 0 for load.
-  int64_t depth = 0;   // Tokens in the cache before it began.
+  uint32_t threads = 0;  // Of the host that compute; 0 where a device of its own does.
+  std::string kind;      // "load", "prefill", "decode".
+  // A repetition's, and those in the cache before it began; none for load.
+  std::optional<int64_t> tokens;
+  std::optional<int64_t> depth;
   std::vector<double> values;
   // Of one decoded token: as the model encodes it, and as it is issued.
   uint64_t dispatches_encoded = 0;
@@ -50,6 +54,8 @@ struct Row {
   // Seconds for load, tokens a second for the others.
   std::string_view unit() const { return kind == "load" ? "s" : "tok/s"; }
 };
+
+std::string Shown(std::optional<int64_t> number) { return number ? std::to_string(*number) : "-"; }
 
 // Bytes of memory that the process held at most.
 uint64_t PeakRssBytes() {
@@ -68,9 +74,10 @@ class BenchCommand final : public Command {
   Result<int> Run(Context& context) override;
 
  private:
+  Status CheckAllFit(const llm::Config& config) const;
   Status BenchThreads(Context& context, const std::shared_ptr<const gguf::File>& file,
                       int64_t threads);
-  Status BenchModel(Context& context, const llm::Model& model, int64_t threads);
+  Status BenchModel(Context& context, const llm::Model& model, uint32_t threads);
   Status Prefill(Context& context, llm::Decoder& decoder, uint32_t vocabulary, Row& row) const;
   Status Decode(Context& context, llm::Decoder& decoder, uint32_t vocabulary, Row& row) const;
   Status CheckCancelled(const Context& context) const;
@@ -151,8 +158,9 @@ Status BenchCommand::CheckCancelled(const Context& context) const {
 
 Status BenchCommand::Prefill(Context& context, llm::Decoder& decoder, uint32_t vocabulary,
                              Row& row) const {
-  const auto depth = static_cast<size_t>(row.depth);
-  const std::vector<TokenId> ids = FixedIds(depth + static_cast<size_t>(row.tokens), vocabulary);
+  const auto depth = static_cast<size_t>(*row.depth);
+  const auto tokens = static_cast<size_t>(*row.tokens);
+  const std::vector<TokenId> ids = FixedIds(depth + tokens, vocabulary);
   DecodeLoop loop(&context, &decoder, kStopped);
   for (int64_t repetition = -1; repetition < repetitions_; ++repetition) {
     decoder.Reset();
@@ -160,57 +168,57 @@ Status BenchCommand::Prefill(Context& context, llm::Decoder& decoder, uint32_t v
     const Clock::time_point start = Clock::now();
     ASSAY_TRY(loop.Feed(std::span(ids).subspan(depth)));
     const double seconds = Seconds(Clock::now() - start);
-    if (repetition >= 0) row.values.push_back(static_cast<double>(row.tokens) / seconds);
+    if (repetition >= 0) row.values.push_back(static_cast<double>(tokens) / seconds);
   }
   return {};
 }
 
 Status BenchCommand::Decode(Context& context, llm::Decoder& decoder, uint32_t vocabulary,
                             Row& row) const {
-  const auto depth = static_cast<size_t>(row.depth);
+  const auto depth = static_cast<size_t>(*row.depth);
+  const auto tokens = static_cast<size_t>(*row.tokens);
   const std::vector<TokenId> ids = FixedIds(depth + 1, vocabulary);
   DecodeLoop loop(&context, &decoder, kStopped);
+  gpu::Counters before;
   for (int64_t repetition = -1; repetition < repetitions_; ++repetition) {
     decoder.Reset();
     ASSAY_TRY(loop.FeedPrompt(std::span(ids).first(depth), depth));
+    before = decoder.counters();
     const Clock::time_point start = Clock::now();
-    ASSAY_TRY(loop.Steps(ids.back(), static_cast<size_t>(row.tokens),
-                         [&](size_t) { return decoder.Greedy(); }));
+    ASSAY_TRY(loop.Steps(ids.back(), tokens, [&](size_t) { return decoder.Greedy(); }));
     const double seconds = Seconds(Clock::now() - start);
-    if (repetition >= 0) row.values.push_back(static_cast<double>(row.tokens) / seconds);
+    if (repetition >= 0) row.values.push_back(static_cast<double>(tokens) / seconds);
   }
-  // Every token is encoded alike, so that one more tells.
-  const gpu::Counters before = decoder.counters();
-  ASSAY_TRY(loop.Feed(std::span(ids).last(1)));
-  row.dispatches = decoder.counters().dispatches - before.dispatches;
-  row.barriers = decoder.counters().barriers - before.barriers;
-  row.commits = decoder.counters().commits - before.commits;
+  // Every token is encoded alike.
+  row.dispatches = (decoder.counters().dispatches - before.dispatches) / tokens;
+  row.barriers = (decoder.counters().barriers - before.barriers) / tokens;
+  row.commits = (decoder.counters().commits - before.commits) / tokens;
   const gpu::PlanReport* const plan = decoder.token_plan();
   row.dispatches_encoded = plan == nullptr ? row.dispatches : plan->dispatches_recorded;
   row.barriers_encoded = plan == nullptr ? row.barriers : plan->barriers_recorded;
   return {};
 }
 
-Status BenchCommand::BenchModel(Context& context, const llm::Model& model, int64_t threads) {
-  ASSAY_ASSIGN_OR_RETURN(
-      const auto decoder,
-      SayStopped(llm::Decoder::Create(&model, engine_.decoder_options()), kStopped));
+Status BenchCommand::BenchModel(Context& context, const llm::Model& model, uint32_t threads) {
+  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
+                         MakeDecoder(engine_, model, engine_.decoder_options(), kStopped));
   const uint32_t vocabulary = model.config().vocabulary;
+  const std::string on = threads == 0 ? "" : ", " + Counted(threads, "thread");
   for (const int64_t depth : depths_) {
     for (const int64_t tokens : prompt_sizes_) {
       if (tokens == 0) continue;
       Row row{
           .threads = threads, .kind = "prefill", .tokens = tokens, .depth = depth, .values = {}};
-      const auto progress = context.StartProgress(
-          fmt::format("prefill of {} at depth {}, {}", tokens, depth, Counted(threads, "thread")));
+      const auto progress =
+          context.StartProgress(fmt::format("prefill of {} at depth {}{}", tokens, depth, on));
       ASSAY_TRY(Prefill(context, *decoder, vocabulary, row));
       rows_.push_back(std::move(row));
     }
     for (const int64_t tokens : decode_sizes_) {
       if (tokens == 0) continue;
       Row row{.threads = threads, .kind = "decode", .tokens = tokens, .depth = depth, .values = {}};
-      const auto progress = context.StartProgress(
-          fmt::format("decode of {} at depth {}, {}", tokens, depth, Counted(threads, "thread")));
+      const auto progress =
+          context.StartProgress(fmt::format("decode of {} at depth {}{}", tokens, depth, on));
       ASSAY_TRY(Decode(context, *decoder, vocabulary, row));
       rows_.push_back(std::move(row));
     }
@@ -229,7 +237,8 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
     if (writer) backend = record::MakeRecordingBackend(std::move(backend), writer.get());
     ASSAY_ASSIGN_OR_RETURN(const auto device,
                            gpu::Device::Create(std::move(backend), engine_.device_options()));
-    Row load{.threads = threads, .kind = "load", .tokens = 0, .depth = 0, .values = {}};
+    const uint32_t computing = device->info().threads;
+    Row load{.threads = computing, .kind = "load", .tokens = {}, .depth = {}, .values = {}};
     std::unique_ptr<llm::Model> model;
     for (int64_t repetition = 0; repetition < repetitions_; ++repetition) {
       ASSAY_TRY(CheckCancelled(context));
@@ -239,7 +248,7 @@ Status BenchCommand::BenchThreads(Context& context, const std::shared_ptr<const 
       load.values.push_back(Seconds(Clock::now() - start));
     }
     rows_.push_back(std::move(load));
-    ASSAY_TRY(BenchModel(context, *model, threads));
+    ASSAY_TRY(BenchModel(context, *model, computing));
   }
   return writer ? writer->Close() : Status();
 }
@@ -253,8 +262,9 @@ void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
   for (const Row& row : rows_) {
     const auto [low, high] = std::minmax_element(row.values.begin(), row.values.end());
     context.Print(fmt::format("{:>7}  {:<8} {:>6} {:>6} {:>10.4g} {:>10.4g} {:>10.4g} {}\n",
-                              row.threads, row.kind, row.tokens, row.depth, Median(row.values),
-                              *low, *high, row.unit()));
+                              row.threads == 0 ? "-" : std::to_string(row.threads), row.kind,
+                              Shown(row.tokens), Shown(row.depth), Median(row.values), *low, *high,
+                              row.unit()));
   }
   // The same at any depth and number of threads.
   const auto decode = std::ranges::find(rows_, "decode", &Row::kind);
@@ -269,7 +279,7 @@ void BenchCommand::PrintText(Context& context, const gguf::File& file) const {
 }
 
 void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
-  nlohmann::ordered_json json;
+  ordered_json json;
   json["model"] = file.name();
   json["model_bytes"] = file.size_bytes();
   json["backend"] = engine_.backend;
@@ -278,13 +288,13 @@ void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
   json["graph"] = engine_.graph;
   json["mmap"] = engine_.mmap;
   json["checked"] = engine_.checked;
-  json["rows"] = nlohmann::ordered_json::array();
+  json["rows"] = ordered_json::array();
   for (const Row& row : rows_) {
-    nlohmann::ordered_json item;
-    item["threads"] = row.threads;
+    ordered_json item;
+    item["threads"] = row.threads == 0 ? ordered_json() : ordered_json(row.threads);
     item["what"] = row.kind;
-    item["tokens"] = row.tokens;
-    item["depth"] = row.depth;
+    item["tokens"] = row.tokens ? ordered_json(*row.tokens) : ordered_json();
+    item["depth"] = row.depth ? ordered_json(*row.depth) : ordered_json();
     item["unit"] = row.unit();
     item["median"] = Median(row.values);
     item["values"] = row.values;
@@ -301,9 +311,29 @@ void BenchCommand::PrintJson(Context& context, const gguf::File& file) const {
   context.Print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+// Before anything is measured, what would fail behind hours of it.
+Status BenchCommand::CheckAllFit(const llm::Config& config) const {
+  ASSAY_TRY(CheckContext(engine_, config));
+  for (const int64_t depth : depths_) {
+    for (const int64_t tokens : prompt_sizes_) {
+      if (tokens == 0) continue;
+      ASSAY_TRY(CheckFits(engine_, config, depth, {tokens, "token", "--n-prompt"}));
+    }
+    for (const int64_t tokens : decode_sizes_) {
+      if (tokens == 0) continue;
+      ASSAY_TRY(CheckFits(engine_, config, depth, {tokens, "token", "--n-gen"}));
+    }
+  }
+  return {};
+}
+
 Result<int> BenchCommand::Run(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
+  ASSAY_ASSIGN_OR_RETURN(const llm::Config config, llm::ReadConfig(*file));
+  ASSAY_TRY(CheckAllFit(config));
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
+  // Elsewhere every number of threads is the same run.
+  if (engine_.backend != "cpu") threads_ = {0};
   for (const int64_t threads : threads_) ASSAY_TRY(BenchThreads(context, file, threads));
   if (json_) {
     PrintJson(context, *file);

@@ -56,6 +56,8 @@ TEST_F(BenchCommandTest, MeasuresEveryCombination) {
   EXPECT_EQ(json["rows"][3]["unit"], "tok/s");
   EXPECT_EQ(json["rows"][6]["depth"], 8);
   EXPECT_EQ(json["rows"][7]["threads"], 2);
+  EXPECT_TRUE(json["rows"][0]["tokens"].is_null());
+  EXPECT_TRUE(json["rows"][0]["depth"].is_null());
   EXPECT_GT(json["peak_rss_bytes"].get<uint64_t>(), 1U << 20);
 }
 
@@ -96,10 +98,39 @@ TEST_F(BenchCommandTest, RecordsOnRequest) {
   EXPECT_GT(std::filesystem::file_size(trace), 1000U);
 }
 
+TEST_F(BenchCommandTest, ThreadsAreThoseThatComputeAndNoneOnOtherBackends) {
+  const std::vector<std::string> sizes = {"-p", "4", "-n", "1", "-r", "1"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), sizes.begin(), sizes.end());
+    EXPECT_EQ(Bench(words), 0) << err();
+  };
+  with({"--json"});
+  // 0 of --threads stands for as many as there are.
+  EXPECT_GE(nlohmann::json::parse(out())["rows"][1]["threads"], 1);
+  with({"--backend", "null", "-t", "1,2", "--json"});
+  const auto json = nlohmann::json::parse(out());
+  EXPECT_EQ(json["rows"].size(), 3U) << "one run, whatever the threads";
+  for (const auto& row : json["rows"]) EXPECT_TRUE(row["threads"].is_null());
+  with({"--backend", "null"});
+  EXPECT_THAT(out(), ::testing::ContainsRegex("\n +-  load +- +- "));
+  EXPECT_THAT(out(), ::testing::ContainsRegex("\n +-  prefill +4 +0 "));
+}
+
+TEST_F(BenchCommandTest, AWholeContextCanBeDecoded) {
+  EXPECT_EQ(Bench({"-p", "0", "-n", "128", "-r", "1", "-t", "1"}), 0) << err();
+}
+
 TEST_F(BenchCommandTest, RefusesSizesBeyondTheContextWithBothNumbers) {
   EXPECT_EQ(Bench({"-p", "129", "-n", "0"}), 2);
-  EXPECT_THAT(err(), HasSubstr("129"));
-  EXPECT_THAT(err(), HasSubstr("128"));
+  EXPECT_THAT(err(), HasSubstr("Depth 0 (--depth) and 129 tokens (--n-prompt) need a context of "
+                               "129; the model's holds 128. Give a smaller --depth or a smaller "
+                               "--n-prompt; 128 is all that the model goes up to.\n"));
+  EXPECT_EQ(Bench({"-p", "0", "-n", "2", "-d", "0,7", "-c", "8"}), 2);
+  EXPECT_THAT(err(), HasSubstr("Depth 7 (--depth) and 2 tokens (--n-gen) need a context of 9; "
+                               "that of -c holds 8. Give a smaller --depth or a smaller --n-gen, "
+                               "or give a larger -c (up to 128).\n"));
+  EXPECT_EQ(Bench({"-p", "4", "-n", "0", "-c", "129"}), 2);
+  EXPECT_THAT(err(), HasSubstr("A context of 129 (-c) is more than the model goes up to (128)"));
 }
 
 TEST_F(BenchCommandTest, RefusesBadUsage) {

@@ -35,8 +35,7 @@ Result<uint64_t> Decode(const Context& context, const EngineFlags& flags, const 
   const auto prompt = static_cast<size_t>(plan.depth);
   // No more cache than it takes: each decode makes one and clears it.
   if (options.context == 0) options.context = static_cast<uint32_t>(plan.depth + plan.steps);
-  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
-                         SayStopped(llm::Decoder::Create(&model, options), kStopped));
+  ASSAY_ASSIGN_OR_RETURN(const auto decoder, MakeDecoder(flags, model, options, kStopped));
   DecodeLoop loop(&context, decoder.get(), kStopped);
   const std::vector<TokenId> ids = FixedIds(prompt + 1, model.config().vocabulary);
   ASSAY_TRY(loop.FeedPrompt(std::span(ids).first(prompt), prompt));
@@ -182,7 +181,8 @@ Status CheckDropBarrier(Context& context, const EngineFlags& flags,
                                 [](size_t, std::span<const float>, TokenId best) { return best; }));
   if (static_cast<uint64_t>(flags.drop_barrier) <= barriers) return {};
   return Fail(ErrorCode::kInvalidArgument, "--drop-barrier",
-              fmt::format("Barrier {} cannot be left out: a decode step of this model has {}.",
+              fmt::format("Barrier {} cannot be left out: a decode step of this model has {}; give "
+                          "a number up to that.",
                           flags.drop_barrier, barriers));
 }
 

@@ -55,6 +55,9 @@ std::string ShownDevice(const gpu::DeviceListing& device) {
   return text;
 }
 
+// Of a figure that 0 says there is none of.
+Json OrNull(uint64_t value) { return value == 0 ? Json() : Json(value); }
+
 Json JsonDevice(const gpu::DeviceListing& device) {
   const gpu::DeviceInfo& info = device.info;
   Json json = {{"backend", info.backend},
@@ -63,14 +66,15 @@ Json JsonDevice(const gpu::DeviceListing& device) {
                {"type", device.type},
                {"driver", device.driver},
                {"vulkan", device.api_version},
-               {"memory_bytes", device.memory_bytes},
+               {"memory_bytes", OrNull(device.memory_bytes)},
                {"host_visible", info.host_visible},
                {"code_format", info.code_format},
                {"max_buffer_bytes", info.max_buffer_bytes},
                {"max_binding_bytes", info.max_binding_bytes},
                {"max_constant_bytes", info.max_constant_bytes},
-               {"max_workgroup_invocations", device.max_workgroup_invocations},
-               {"subgroup_size", info.subgroup_size},
+               {"max_workgroup_invocations", OrNull(device.max_workgroup_invocations)},
+               {"subgroup_size", OrNull(info.subgroup_size)},
+               {"threads", OrNull(info.threads)},
                {"optional", info.features}};
   if (!device.unusable.empty()) json["unusable"] = device.unusable;
   return json;

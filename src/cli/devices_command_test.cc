@@ -62,6 +62,9 @@ TEST_F(DevicesCommandTest, EveryBackendIsListedWithItsLimits) {
     EXPECT_GT(device["max_buffer_bytes"], 0U) << device;
     EXPECT_GT(device["max_binding_bytes"], 0U) << device;
     EXPECT_EQ(device["code_format"], device["backend"] == "vulkan" ? "spirv" : "cpu");
+    EXPECT_EQ(device["threads"].is_null(), device["backend"] != "cpu") << device;
+    EXPECT_EQ(device["subgroup_size"].is_null(), device["backend"] != "vulkan") << device;
+    EXPECT_EQ(device["memory_bytes"].is_null(), device["backend"] == "null") << device;
   }
   if (!gpu::testing::VariantsOf("vulkan").empty()) {
     EXPECT_EQ(std::ranges::count(backends, "vulkan"), 1) << "no driver is no excuse here";
@@ -131,7 +134,11 @@ TEST_F(DevicesCommandTest, AnUnknownDeviceOrPathIsNamedWithWhatThereIs) {
   EXPECT_THAT(err(), HasSubstr("is called \"float17\"; did you mean \"float16\"?"));
   EXPECT_EQ(with("--vulkan-disable", "tea"), 64);
   EXPECT_THAT(err(), HasSubstr("\"tea\"; the known ones are: push-descriptors"));
-  EXPECT_EQ(with("--vulkan-disable", ","), 64);
+  for (const char* const empty : {",", "int8,", ",int8", "int8,,float16"}) {
+    EXPECT_EQ(with("--vulkan-disable", empty), 64) << empty;
+    EXPECT_THAT(err(), HasSubstr(std::string("--vulkan-disable \"") + empty +
+                                 "\" has an empty name; put one comma between two names"));
+  }
   EXPECT_EQ(with("--device", "  "), 64);
   EXPECT_THAT(err(), HasSubstr("--device \"  \" names nothing"));
 }

@@ -22,12 +22,13 @@ uint64_t ToMib(uint64_t bytes) { return bytes >> 20; }
 
 std::vector<std::string> SplitAtCommas(std::string_view text) {
   std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
+  if (text.empty()) return parts;
+  for (;;) {
+    const size_t comma = text.find(',');
     parts.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
   }
-  return parts;
 }
 
 }  // namespace
@@ -79,8 +80,8 @@ std::vector<Flag> EngineFlags::Flags() {
       {.names = "--device",
        .value = TextValue{&device},
        .placeholder = "NAME|N",
-       .help = "Of the backend vulkan: a number that assay devices lists, or a part of a name. "
-               "Without it a GPU where there is one.",
+       .help = "Of the backend vulkan: a number or line that assay devices shows, or a part of a "
+               "name. Without it a GPU where there is one.",
        .given = &device_given,
        .show_default = false,
        .group = group},
@@ -94,8 +95,9 @@ std::vector<Flag> EngineFlags::Flags() {
       {.names = "--vulkan-disable",
        .value = TextValue{&vulkan_disable},
        .placeholder = "PATH,...",
-       .help = "Optional paths that the backend vulkan does not take, by the names that assay "
-               "devices lists. A kernel that needs one of them is refused.",
+       .help = "Optional paths that the backend vulkan does not take: of the names that assay "
+               "devices shows as optional; one that the device has not changes nothing. A kernel "
+               "that needs one of them is refused.",
        .show_default = false,
        .group = group},
       {.names = "--cooperative-matrix",
@@ -185,7 +187,15 @@ Status EngineFlags::Check() const {
   if (!parsed) return Fail(ErrorCode::kInvalidArgument, "--schedule", parsed.error().message());
   if (backend == "vulkan") {
     ASSAY_TRY(CheckDeviceName(device));
-    const Status known = gpu::CheckVulkanPaths(SplitAtCommas(vulkan_disable));
+    const std::vector<std::string> paths = SplitAtCommas(vulkan_disable);
+    if (std::ranges::count(paths, "") > 0) {
+      return Fail(
+          ErrorCode::kInvalidArgument, "--vulkan-disable",
+          fmt::format("--vulkan-disable \"{}\" has an empty name; put one comma between two "
+                      "names and none at the ends.",
+                      vulkan_disable));
+    }
+    const Status known = gpu::CheckVulkanPaths(paths);
     if (known) return {};
     return Fail(ErrorCode::kInvalidArgument, "--vulkan-disable", known.error().message());
   }
@@ -259,19 +269,27 @@ Result<std::unique_ptr<llm::Model>> LoadModel(Context& context, const EngineFlag
   };
   options.cancelled = [&context] { return context.cancelled(); };
   auto model = llm::Model::Load(device, std::move(file), options);
-  if (!model && model.error().code() == ErrorCode::kCancelled) {
+  if (model) return model;
+  Error error = std::move(model).error();
+  if (error.code() == ErrorCode::kCancelled) {
     return Fail(ErrorCode::kCancelled, "", "Stopped while the weights were loaded.");
   }
-  return model;
+  if (error.code() != ErrorCode::kAllocation) return Fail(std::move(error));
+  return Fail(std::move(error).Add(
+      flags.backend == "cpu" && !flags.mmap
+          ? "Give a smaller model (-m), or leave the weights in the file (--mmap)."
+          : "Give a smaller model (-m), or another device."));
 }
 
-std::string ContextAdvice(uint32_t positions, uint64_t needed, const llm::Config& config) {
-  if (positions >= config.context) {
-    return fmt::format("; {} is all that the model goes up to", config.context);
-  }
-  return needed <= config.context
-             ? fmt::format(", or give a larger -c (up to {})", config.context)
-             : fmt::format("; a larger -c does not do it: the model goes up to {}", config.context);
+Result<std::unique_ptr<llm::Decoder>> MakeDecoder(const EngineFlags& flags, const llm::Model& model,
+                                                  const llm::DecoderOptions& options,
+                                                  std::string_view stopped) {
+  auto decoder = SayStopped(llm::Decoder::Create(&model, options), stopped);
+  if (decoder || decoder.error().code() != ErrorCode::kAllocation) return decoder;
+  return Fail(std::move(decoder).error().Add(
+      fmt::format("Give a smaller -c (it is {}){}, or a smaller model (-m).",
+                  options.context > 0 ? options.context : model.config().context,
+                  flags.kv == "f16" ? "" : ", --kv f16")));
 }
 
 std::vector<llm::TokenId> FixedIds(size_t count, uint32_t vocabulary) {

@@ -72,9 +72,12 @@ Result<std::unique_ptr<llm::Model>> LoadModel(Context& context, const EngineFlag
                                               gpu::Device* device,
                                               std::shared_ptr<const gguf::File> file);
 
-// What else can be done where `positions` (-c, or the model's own) are too few for `needed`, behind
-// other advice: ", or give a larger -c (up to 2048)", or "; " and that the model goes no further.
-std::string ContextAdvice(uint32_t positions, uint64_t needed, const llm::Config& config);
+// A decoder of `model` with `options`, as decoder_options() gives them or changed by the command.
+// Stopped by the user it fails with kCancelled and `stopped`; where memory is short it says which
+// flags ask for less.
+Result<std::unique_ptr<llm::Decoder>> MakeDecoder(const EngineFlags& flags, const llm::Model& model,
+                                                  const llm::DecoderOptions& options,
+                                                  std::string_view stopped);
 
 // The ids that trace and bench feed, the same for every model with that vocabulary
 // (docs/engine.md): from x = 1 on, x = x * 6364136223846793005 + 1442695040888963407 modulo 2^64,

@@ -15,6 +15,7 @@
 #include "assay/hazard.h"
 
 #include "base/counted.h"
+#include "cli/context_fit.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/perturbation.h"
@@ -270,6 +271,10 @@ Status MutateCommand::MutateDepth(Context& context, DecodeRig& rig,
 
 Status MutateCommand::MutateModel(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
+  ASSAY_ASSIGN_OR_RETURN(const llm::Config config, llm::ReadConfig(*file));
+  for (const int64_t depth : depths_) {
+    ASSAY_TRY(CheckFits(engine_, config, depth, StepsAfter(steps_)));
+  }
   // Recorded first, each on a device of its own, so that only one model is in memory at a time.
   std::vector<hazard::MutationReport> checked;
   for (const int64_t depth : depths_) {

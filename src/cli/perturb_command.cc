@@ -9,10 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "cli/context_fit.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
 #include "cli/perturbation.h"
-#include "gpu/backend.h"
+#include "gpu/schedule/scheduled_backend.h"
 
 namespace assay::cli {
 namespace {
@@ -136,17 +137,20 @@ Result<DepthOutcome> PerturbCommand::PerturbDepth(Context& context, DecodeRig& r
 Status PerturbCommand::Perturb(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
   model_name_ = file->name();
+  ASSAY_ASSIGN_OR_RETURN(const llm::Config config, llm::ReadConfig(*file));
+  for (const int64_t depth : depths_) {
+    ASSAY_TRY(CheckFits(engine_, config, depth, StepsAfter(steps_)));
+  }
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   ASSAY_ASSIGN_OR_RETURN(const auto rig, DecodeRig::Create(&context, engine_, file));
   if (schedules_.empty()) schedules_ = gpu::FixedSchedules(rig->info());
   for (const gpu::Schedule& schedule : schedules_) {
     if (schedule.kind != gpu::ScheduleKind::kInterleaved || rig->info().interleaves) continue;
-    return Fail(
-        ErrorCode::kUnsupported, "--schedule",
-        fmt::format("The device \"{}\" cannot run workgroups interleaved.", rig->info().name));
+    return Fail(gpu::NotInterleavedError(rig->info()));
   }
   for (const int64_t depth : depths_) {
     auto outcome = PerturbDepth(context, *rig, depth);
+    runs_ = rig->runs();
     if (!outcome) {
       return Fail(std::move(outcome).error().While(fmt::format("perturbing depth {}", depth)));
     }
@@ -154,7 +158,6 @@ Status PerturbCommand::Perturb(Context& context) {
     context.Flush();
     outcomes_.push_back(*std::move(outcome));
   }
-  runs_ = rig->runs();
   return {};
 }
 

@@ -31,8 +31,8 @@ class PerturbCommandTest : public ::testing::Test {
     std::ofstream(model_, std::ios::binary) << testing::MakeTinyModel(options).Build();
   }
 
-  int Run(std::vector<std::string> words) {
-    words.insert(words.begin(), {"perturb", "-m", model_});
+  int Run(std::vector<std::string> words, const std::string& command = "perturb") {
+    words.insert(words.begin(), {command, "-m", model_});
     out_ = std::make_unique<StringOutput>();
     err_ = std::make_unique<StringOutput>();
     return RunProgram(words, Commands(),
@@ -108,14 +108,24 @@ TEST_F(PerturbCommandTest, E8_EveryFixedScheduleIsTriedAndTheTextNamesThePair) {
 TEST_F(PerturbCommandTest, RefusesWhatProvesNothing) {
   EXPECT_EQ(Run({"--backend", "null", "--depth", "0", "--steps", "1"}), 2);
   EXPECT_THAT(out(), EndsWith("perturb: rc 2; schedules 0 same 0 different 0; depths 0 steps 1; "
-                              "runs 0\n"));
+                              "runs 1\n"));
   EXPECT_EQ(Run({"--depth", "0", "--steps", "1", "--drop-barrier", "1000"}), 2);
   EXPECT_THAT(err(),
-              HasSubstr("Barrier 1000 cannot be left out: a decode step of this model has "));
+              ContainsRegex("Barrier 1000 cannot be left out: a decode step of this model has "
+                            "[0-9]+; give a number up to that\\."));
   EXPECT_EQ(Run({"--checked", "--schedule", "interleaved"}), 2);
-  EXPECT_THAT(err(), HasSubstr("cannot run workgroups interleaved"));
-  EXPECT_EQ(Run({"--depth", "128", "--steps", "1"}), 2);
-  EXPECT_THAT(err(), HasSubstr("129"));
+  EXPECT_THAT(err(),
+              HasSubstr("cannot run workgroups interleaved (a cpu device can where it is not "
+                        "checked); choose another schedule"));
+  for (const char* const command : {"perturb", "mutate"}) {
+    EXPECT_EQ(Run({"--depth", "0,128", "--steps", "1"}, command), 2);
+    EXPECT_THAT(err(),
+                HasSubstr("Depth 128 (--depth) and 1 step (--steps) need a context of 129; the "
+                          "model's holds 128. Give a smaller --depth or a smaller --steps; 128 is "
+                          "all that the model goes up to.\n"));
+    EXPECT_EQ(Run({"--depth", "8", "--steps", "3", "-c", "10"}, command), 2);
+    EXPECT_THAT(err(), HasSubstr("need a context of 11; that of -c holds 10."));
+  }
 }
 
 TEST_F(PerturbCommandTest, RefusesBadUsage) {

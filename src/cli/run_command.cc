@@ -5,15 +5,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "base/counted.h"
 #include "base/file.h"
-#include "base/hash.h"
+#include "cli/context_fit.h"
 #include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
+#include "cli/run_report.h"
 #include "cli/standard_input.h"
 #include "gpu/backend.h"
 #include "llm/tokenizer/utf8_streamer.h"
@@ -25,50 +25,12 @@ using llm::TokenId;
 using Clock = std::chrono::steady_clock;
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
-double Rate(size_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
 
 // Ids of the prompt that are fed at once where the processor plays the GPU, or shares its memory
 // with it: the dispatch that runs when the user wants to stop is waited for, and one over a whole
 // chunk takes seconds there.
 constexpr size_t kSlowPiece = 64;
 constexpr std::string_view kStopped = "Stopped before the text was complete.";
-
-// Why generation ended; the word stands in the JSON.
-enum class Stop { kLength, kEndOfText, kContext, kCancelled };
-
-std::string_view StopName(Stop stop) {
-  switch (stop) {
-    case Stop::kLength:
-      return "length";
-    case Stop::kEndOfText:
-      return "end-of-text";
-    case Stop::kContext:
-      return "context";
-    case Stop::kCancelled:
-      return "cancelled";
-  }
-  return "";
-}
-
-struct Timings {
-  double load_s = 0;
-  double prompt_s = 0;
-  double decode_s = 0;
-};
-
-struct Generation {
-  std::vector<TokenId> prompt;
-  std::vector<TokenId> ids;
-  size_t piece = 1;          // Of the prompt, fed at once.
-  size_t decode_passes = 0;  // Feeds of a generated id; the last one is not fed.
-  Stop stop = Stop::kLength;
-  Timings timings;
-  // Of the logits that each id was chosen from, with --json: two runs with one digest had the same
-  // bits at every step.
-  Hasher logits;
-};
 
 class RunCommand final : public Command {
  public:
@@ -82,13 +44,12 @@ class RunCommand final : public Command {
                                          const llm::Tokenizer& tokenizer) const;
   Status Generate(Context& context, const llm::Tokenizer& tokenizer, llm::Decoder& decoder,
                   Generation& generation);
+  Status DecodeTokens(Context& context, const llm::Tokenizer& tokenizer, llm::Decoder& decoder,
+                      llm::Sampler& sampler, Generation& generation);
   Status FeedPrompt(Context& context, llm::Decoder& decoder, Generation& generation) const;
   // Streams the ids as text, in whole characters, or with --ids as numbers.
   Status Show(Context& context, const llm::Tokenizer& tokenizer, std::span<const TokenId> ids,
               bool first);
-  // `whole` is what kept the text from being so.
-  void PrintJson(Context& context, const std::string& text, const Generation& generation,
-                 const Status& whole) const;
   // Ends the command after its text or its object, which holds the error already.
   Result<int> EndWith(Context& context, const Error& error) const;
 
@@ -204,7 +165,7 @@ CommandSpec RunCommand::Describe() {
   add({.names = "--json",
        .value = SwitchValue{&json_},
        .help = "Prints one JSON object at the end: prompt and generated ids, text, why it ended, a "
-               "digest of the logits of every step, timings.",
+               "digest of the logits of every step, timings; what was not measured is null.",
        .group = output});
   add({.names = "--no-display-prompt",
        .value = SwitchValue{&no_display_prompt_},
@@ -298,7 +259,14 @@ Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
   ASSAY_TRY(FeedPrompt(context, decoder, generation));
   const Clock::time_point fed = Clock::now();
   generation.timings.prompt_s = Seconds(fed - start);
+  Status decoded = DecodeTokens(context, tokenizer, decoder, sampler, generation);
+  generation.timings.decode_s = Seconds(Clock::now() - fed);
+  return decoded;
+}
 
+Status RunCommand::DecodeTokens(Context& context, const llm::Tokenizer& tokenizer,
+                                llm::Decoder& decoder, llm::Sampler& sampler,
+                                Generation& generation) {
   const size_t wanted = predict_ < 0 ? SIZE_MAX : static_cast<size_t>(predict_);
   while (generation.ids.size() < wanted) {
     if (context.cancelled() || context.print_failed()) {
@@ -307,6 +275,7 @@ Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
     if (json_) {
       ASSAY_ASSIGN_OR_RETURN(const std::span<const float> logits, decoder.Logits());
       generation.logits.Update(std::as_bytes(logits));
+      generation.logits_seen = true;
     }
     TokenId id = 0;
     if (temperature_ == 0) {
@@ -329,27 +298,7 @@ Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
     ASSAY_TRY(DecodeLoop(&context, &decoder, kStopped).Feed({&id, 1}));
     ++generation.decode_passes;
   }
-  generation.timings.decode_s = Seconds(Clock::now() - fed);
   return {};
-}
-
-void RunCommand::PrintJson(Context& context, const std::string& text, const Generation& generation,
-                           const Status& whole) const {
-  const Timings& timings = generation.timings;
-  nlohmann::ordered_json json;
-  json["prompt_ids"] = generation.prompt;
-  json["ids"] = generation.ids;
-  json["text"] = text;
-  json["stop"] = StopName(generation.stop);
-  json["logits_digest"] = generation.logits.HexDigest();
-  if (!whole) json["error"] = whole.error().ToString();
-  json["load_s"] = timings.load_s;
-  json["prompt_s"] = timings.prompt_s;
-  json["decode_s"] = timings.decode_s;
-  json["prompt_tokens_per_s"] = Rate(generation.prompt.size(), timings.prompt_s);
-  json["decode_tokens_per_s"] = Rate(generation.decode_passes, timings.decode_s);
-  // A text may end inside a character; JSON holds whole ones only.
-  context.Print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 Result<int> RunCommand::EndWith(Context& context, const Error& error) const {
@@ -361,6 +310,8 @@ Result<int> RunCommand::EndWith(Context& context, const Error& error) const {
 Result<int> RunCommand::Run(Context& context) {
   const Clock::time_point start = Clock::now();
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
+  ASSAY_ASSIGN_OR_RETURN(const llm::Config config, llm::ReadConfig(*file));
+  ASSAY_TRY(CheckContext(engine_, config));
   ASSAY_ASSIGN_OR_RETURN(const auto tokenizer, llm::Tokenizer::FromGguf(*file));
   Generation generation;
   ASSAY_ASSIGN_OR_RETURN(generation.prompt, PromptIds(context, *tokenizer));
@@ -369,9 +320,8 @@ Result<int> RunCommand::Run(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto device,
                          gpu::Device::Create(std::move(backend), engine_.device_options()));
   ASSAY_ASSIGN_OR_RETURN(const auto model, LoadModel(context, engine_, device.get(), file));
-  ASSAY_ASSIGN_OR_RETURN(
-      const auto decoder,
-      SayStopped(llm::Decoder::Create(model.get(), engine_.decoder_options()), kStopped));
+  ASSAY_ASSIGN_OR_RETURN(const auto decoder,
+                         MakeDecoder(engine_, *model, engine_.decoder_options(), kStopped));
   generation.timings.load_s = Seconds(Clock::now() - start);
 
   // Before any text is shown.
@@ -380,12 +330,11 @@ Result<int> RunCommand::Run(Context& context) {
     generation.piece = kSlowPiece;
   }
   if (generation.prompt.size() > decoder->context()) {
-    return Fail(
-        ErrorCode::kInvalidArgument, "--prompt",
-        fmt::format("The prompt is {} long and the context holds {}; shorten the "
-                    "prompt{}.",
-                    Counted(generation.prompt.size(), "token"), decoder->context(),
-                    ContextAdvice(decoder->context(), generation.prompt.size(), model->config())));
+    return Fail(ErrorCode::kInvalidArgument, "--prompt",
+                fmt::format("The prompt is {} long and the context holds {}; shorten the "
+                            "prompt{}.",
+                            Counted(generation.prompt.size(), "token"), decoder->context(),
+                            ContextAdvice(decoder->context(), generation.prompt.size(), config)));
   }
   if (!no_display_prompt_ && !ids_) {
     ASSAY_TRY(Show(context, *tokenizer, generation.prompt, true));
@@ -402,21 +351,17 @@ Result<int> RunCommand::Run(Context& context) {
                          Counted(static_cast<uint64_t>(predict_), "token"),
                          ContextAdvice(decoder->context(),
                                        generation.prompt.size() + static_cast<uint64_t>(predict_),
-                                       model->config())));
+                                       config)));
   }
   if (json_) {
     ASSAY_ASSIGN_OR_RETURN(const std::string text, tokenizer->Decode(generation.ids));
-    PrintJson(context, text, generation, whole);
+    context.Print(FormatRunJson(generation, text, whole));
   } else {
     context.Print(streamer_.Finish() + "\n");
   }
   context.Flush();
   if (generation.stop == Stop::kCancelled) return EndWith(context, whole.error());
-  const Timings& timings = generation.timings;
-  context.Note(fmt::format(
-      "loaded in {:.3f} s; prompt {}, {:.1f} tok/s; generated {}, {:.1f} tok/s", timings.load_s,
-      Counted(generation.prompt.size(), "token"), Rate(generation.prompt.size(), timings.prompt_s),
-      Counted(generation.ids.size(), "token"), Rate(generation.decode_passes, timings.decode_s)));
+  context.Note(FormatRunNote(generation));
   if (!whole) return EndWith(context, whole.error());
   return kExitOk;
 }

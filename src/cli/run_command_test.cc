@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/run_report.h"
 #include "cli/runner.h"
 #include "support/temp_folder.h"
 #include "support/tiny_model.h"
@@ -90,6 +92,37 @@ TEST_F(RunCommandTest, JsonHoldsIdsTextAndWhyItEnded) {
   EXPECT_EQ(json["logits_digest"].get<std::string>().size(), 32U);
 }
 
+TEST_F(RunCommandTest, ASpeedThatWasNotMeasuredIsNullAndNotInTheNote) {
+  const auto one = RunJson({"-p", "Once", "-n", "1"});
+  EXPECT_GT(one["prompt_tokens_per_s"], 0.0);
+  EXPECT_GT(one["decode_s"], 0.0);
+  EXPECT_TRUE(one["decode_tokens_per_s"].is_null()) << out();
+  EXPECT_THAT(err(), HasSubstr("generated 1 token\n"));
+  EXPECT_GT(RunJson({"-p", "Once", "-n", "2"})["decode_tokens_per_s"], 0.0);
+  EXPECT_THAT(err(), ::testing::ContainsRegex("generated 2 tokens, [0-9.]+ tok/s\n"));
+  // Of no step there are no logits to digest.
+  EXPECT_TRUE(RunJson({"-p", "Once", "-n", "0"})["logits_digest"].is_null());
+}
+
+TEST_F(RunCommandTest, AStoppedTextSaysWhatWasMeasuredUntilThen) {
+  Generation generation;
+  generation.prompt = {1, 2};
+  generation.stop = Stop::kCancelled;
+  const Status stopped = Fail(ErrorCode::kCancelled, "", "Stopped.");
+  const auto report = [&] { return nlohmann::json::parse(FormatRunJson(generation, "", stopped)); };
+  const auto in_prompt = report();
+  for (const char* const figure :
+       {"prompt_s", "decode_s", "prompt_tokens_per_s", "decode_tokens_per_s", "logits_digest"}) {
+    EXPECT_TRUE(in_prompt[figure].is_null()) << figure;
+  }
+  generation.timings.prompt_s = 0.5;
+  generation.timings.decode_s = 2;
+  generation.decode_passes = 3;
+  EXPECT_EQ(report()["prompt_tokens_per_s"], 4.0);
+  EXPECT_EQ(report()["decode_tokens_per_s"], 1.5);
+  EXPECT_EQ(report()["error"], "Stopped.");
+}
+
 TEST_F(RunCommandTest, G5_ThreadsLoadersAndBarriersDoNotChangeTheLogits) {
   const auto first = RunJson({"-p", "The king said", "-n", "8", "-t", "1", "--loaders", "1"});
   for (const std::vector<std::string>& flags :
@@ -136,7 +169,8 @@ TEST_F(RunCommandTest, APromptLongerThanTheContextIsRefusedWithBothNumbers) {
   EXPECT_EQ(Run({"--prompt-ids", "1,2,3,4", "-c", "3"}), 2);
   EXPECT_THAT(err(), AllOf(HasSubstr("4 tokens"), HasSubstr("holds 3"), HasSubstr("-c")));
   EXPECT_EQ(Run({"-p", "a", "-c", "1025"}), 2);
-  EXPECT_THAT(err(), AllOf(HasSubstr("1025"), HasSubstr("1024")));
+  EXPECT_THAT(err(), HasSubstr("A context of 1025 (-c) is more than the model goes up to (1024); "
+                               "give a smaller -c, or leave it out."));
 }
 
 TEST_F(RunCommandTest, RefusesBadUsage) {
@@ -334,6 +368,43 @@ TEST_F(RunCommandTest, BeginsWithTheTokenThatTheFileAsksFor) {
   // Ids are taken as they stand.
   EXPECT_EQ(prompt(asking, "--prompt-ids", "5,6"), (std::vector<int64_t>{5, 6}));
 }
+
+TEST_F(RunCommandTest, E12_ACacheLargerThanTheMemoryNamesTheFlagsThatAskForLess) {
+  testing::TinyModelOptions options;
+  options.layers = 64;
+  options.head_dim = 128;
+  options.kv_heads = 4;
+  options.context = 1 << 24;
+  const std::string model = WriteFile("long.gguf", testing::MakeTinyModel(options).Build());
+  EXPECT_EQ(Run({"-m", model, "-p", "a", "--kv", "f32"}), 2);
+  EXPECT_THAT(err(), HasSubstr("The keys and values of 16777216 positions in f32 take 4194304.0 "
+                               "MiB of memory, and the device \"cpu ("));
+  EXPECT_THAT(err(), ::testing::ContainsRegex(
+                         " has [0-9.]+ MiB, of which [0-9.]+ MiB are free\\. Give a smaller -c "
+                         "\\(it is 16777216\\), --kv f16, or a smaller model \\(-m\\)\\.\n"));
+  EXPECT_EQ(Run({"-m", model, "-p", "a", "-c", "16000000"}), 2);
+  EXPECT_THAT(err(), HasSubstr("Give a smaller -c (it is 16000000), or a smaller model (-m)."));
+  EXPECT_EQ(Run({"-m", model, "-p", "a", "-n", "1", "-c", "16"}), 0) << err();
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(RunCommandTest, E12_AModelLargerThanTheMemoryNamesTheFlagsThatAskForLess) {
+  // Room for everything but the 13 MiB of weights.
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  struct rlimit tight = before;
+  tight.rlim_cur = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (uint64_t{10} << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  const int status = Run({"-p", "a", "-n", "1", "-t", "1", "--loaders", "1"});
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(status, 2);
+  EXPECT_THAT(err(), AllOf(HasSubstr("The weights of \"tiny-tales"), HasSubstr(" MiB are free. "),
+                           HasSubstr("Give a smaller model (-m), or leave the weights in the file "
+                                     "(--mmap).\n")));
+}
+#endif
 
 TEST_F(RunCommandTest, LimitsOfSamplingAreUsage) {
   EXPECT_EQ(Run({"-p", "a", "--top-p", "0"}), 64);

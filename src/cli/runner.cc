@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/host_memory.h"
 #include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/help.h"
@@ -60,6 +61,33 @@ int UnknownCommand(Context& context, std::span<const CommandEntry> commands,
                                             names, "\"\""));
 }
 
+// What is thrown at this moment, as an error. The libraries throw nothing of their own; the
+// standard library and the allocator may.
+Error ThrownError() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    const HostMemory host = ReadHostMemory();
+    return {
+        ErrorCode::kAllocation, "",
+        fmt::format("The memory that the program may have ({} MiB{}) is too little for this; {}.",
+                    host.total_bytes >> 20, host.limited ? ", by ulimit -v" : "",
+                    host.limited ? "raise that limit, or ask for less"
+                                 : "close other programs, or ask for less")};
+  } catch (const std::exception& thrown) {
+    return {ErrorCode::kInternal, "",
+            fmt::format("Assay failed in a way it does not know ({}).", thrown.what())};
+  }
+}
+
+Result<int> Guarded(Command& command, Context& context) {
+  try {
+    return command.Run(context);
+  } catch (const std::exception&) {
+    return Fail(ThrownError());
+  }
+}
+
 int RunCommand(Context& context, const CommandEntry& entry, std::span<const std::string> words) {
   context.set_command(std::string(entry.name));
   const std::unique_ptr<Command> command = entry.make();
@@ -80,7 +108,7 @@ int RunCommand(Context& context, const CommandEntry& entry, std::span<const std:
   if (const Status status = command->CheckArguments(); !status) {
     return usage(status.error());
   }
-  const Result<int> status = command->Run(context);
+  const Result<int> status = Guarded(*command, context);
   if (status) return *status;
   // On a terminal a message would run into a text that was cut off.
   context.FinishLine();
@@ -126,13 +154,10 @@ int RunProgram(std::span<const std::string> words, std::span<const CommandEntry>
                const Context::Streams& streams) {
   Context context(streams);
   int status = kExitFailed;
-  // The libraries throw nothing of their own; the standard library and the allocator may.
   try {
     status = Choose(context, commands, words);
-  } catch (const std::bad_alloc&) {
-    context.PrintError("The host has no memory left.");
-  } catch (const std::exception& thrown) {
-    context.PrintError(fmt::format("Assay failed in a way it does not know ({}).", thrown.what()));
+  } catch (const std::exception&) {
+    context.PrintError(ThrownError().ToString());
   }
   streams.out->Flush();
   if (streams.out->error() == 0) return status;

@@ -115,6 +115,32 @@ TEST_F(RunnerTest, QuietSilencesNotes) {
   EXPECT_EQ(err_.text(), "assay toy: note: a note\n");
 }
 
+// Asks for more memory than there is.
+class HungryCommand final : public Command {
+ public:
+  CommandSpec Describe() override {
+    CommandSpec spec;
+    spec.name = "hungry";
+    spec.flags = {{.names = "--json", .value = SwitchValue{&json_}, .help = "JSON."}};
+    return spec;
+  }
+  Result<int> Run(Context&) override { throw std::bad_alloc(); }
+
+ private:
+  bool json_ = false;
+};
+
+TEST_F(RunnerTest, E12_MemoryThatIsShortIsAnErrorWithHowMuchThereIs) {
+  const std::vector<CommandEntry> commands = {
+      {"hungry", [] { return std::unique_ptr<Command>(std::make_unique<HungryCommand>()); }}};
+  const std::vector<std::string> words = {"hungry", "--json"};
+  EXPECT_EQ(RunProgram(words, commands, {.out = &out_, .err = &err_}), 2);
+  EXPECT_THAT(err_.text(), ::testing::ContainsRegex(
+                               "assay hungry: error: The memory that the program may have "
+                               "\\([0-9]+ MiB.*\\) is too little for this; .*ask for less\\.\n"));
+  EXPECT_THAT(out_.text(), HasSubstr("\"error\": \"The memory that the program may have"));
+}
+
 TEST_F(RunnerTest, AReaderThatHasSeenEnoughEndsItInSilence) {
   FullOutput gone(EPIPE);
   const std::vector<CommandEntry> commands = {

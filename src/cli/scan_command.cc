@@ -74,8 +74,8 @@ CommandSpec ScanCommand::Describe() {
                 {.names = "--device",
                  .value = TextValue{&device_},
                  .placeholder = "NAME|N",
-                 .help = "For spirv-driver-1: a number that assay devices lists, or a part of a "
-                         "name. Without it a GPU where there is one.",
+                 .help = "For spirv-driver-1: a number or line that assay devices shows, or a "
+                         "part of a name. Without it a GPU where there is one.",
                  .show_default = false},
                 {.names = "--method",
                  .value = ChoiceValue{&method_,
@@ -144,7 +144,9 @@ Status ScanCommand::CheckArguments() {
   if (!device_.empty() && method_ != kDriverMethod) {
     return Fail(
         ErrorCode::kInvalidArgument, "--device",
-        fmt::format("--device is of the method {}, and the method is {}.", kDriverMethod, method_));
+        fmt::format("--device is of the method {}, and the method is {}; give {}--method {}.",
+                    kDriverMethod, method_, backend_ == "vulkan" ? "" : "--backend vulkan ",
+                    kDriverMethod));
   }
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include "base/counted.h"
 #include "base/text.h"
+#include "cli/context_fit.h"
 #include "cli/decode_loop.h"
 #include "cli/decode_rig.h"
 #include "cli/engine_flags.h"
@@ -219,9 +220,8 @@ Result<IdSequence> TraceCommand::Record(Context& context, std::unique_ptr<gpu::B
                             engine_.device_options()));
     ASSAY_ASSIGN_OR_RETURN(const auto model,
                            LoadModel(context, engine_, device.get(), std::move(file)));
-    ASSAY_ASSIGN_OR_RETURN(
-        const auto decoder,
-        SayStopped(llm::Decoder::Create(model.get(), engine_.decoder_options()), kStopped));
+    ASSAY_ASSIGN_OR_RETURN(const auto decoder,
+                           MakeDecoder(engine_, *model, engine_.decoder_options(), kStopped));
     ASSAY_ASSIGN_OR_RETURN(sequence, Decode(context, *decoder, model->config().vocabulary, depth));
   }
   // Only now: the frees of the last buffers belong to the trace.
@@ -232,17 +232,7 @@ Result<IdSequence> TraceCommand::Record(Context& context, std::unique_ptr<gpu::B
 Result<int> TraceCommand::Run(Context& context) {
   ASSAY_ASSIGN_OR_RETURN(const auto file, OpenModel(engine_));
   ASSAY_ASSIGN_OR_RETURN(const llm::Config config, llm::ReadConfig(*file));
-  const int64_t positions = engine_.context > 0 ? engine_.context : int64_t{config.context};
-  const int64_t needed = depths_.back() + steps_;
-  if (needed > positions) {
-    return Fail(ErrorCode::kInvalidArgument, "--depth",
-                fmt::format("Depth {} and {} need a context of {}; this one holds {}. Give a "
-                            "smaller --depth or fewer --steps{}.",
-                            depths_.back(), Counted(static_cast<uint64_t>(steps_), "step"), needed,
-                            positions,
-                            ContextAdvice(static_cast<uint32_t>(positions),
-                                          static_cast<uint64_t>(needed), config)));
-  }
+  ASSAY_TRY(CheckFits(engine_, config, depths_.back(), StepsAfter(steps_)));
   ASSAY_TRY(CheckDropBarrier(context, engine_, file));
   ASSAY_ASSIGN_OR_RETURN(auto backend, MakeBackend(context, engine_, engine_.threads));
   const gpu::DeviceInfo info = backend->info();

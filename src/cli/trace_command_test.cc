@@ -197,6 +197,17 @@ TEST_F(TraceCommandTest, E9_TheEngineIssuesTheLeastBarriersThatWillDo) {
               AllOf(HasSubstr("hazards 0 "), HasSubstr("possible 0;"), HasSubstr("redundant 0 ")));
 }
 
+TEST_F(TraceCommandTest, WhatDoesNotFitIsRefusedInTheWordsOfTheFlags) {
+  EXPECT_EQ(Trace("a", {"--depth", "0,127", "--steps", "2"}), 2);
+  EXPECT_THAT(err(),
+              HasSubstr("Depth 127 (--depth) and 2 steps (--steps) need a context of 129; "
+                        "the model's holds 128. Give a smaller --depth or a smaller --steps; "
+                        "128 is all that the model goes up to.\n"));
+  EXPECT_EQ(Trace("a", {"-c", "129"}), 2);
+  EXPECT_THAT(err(), HasSubstr("A context of 129 (-c) is more than the model goes up to (128)"));
+  EXPECT_FALSE(std::filesystem::exists(Path("a")));
+}
+
 TEST_F(TraceCommandTest, TheFirstStepContinuesTheFixedSequence) {
   ASSERT_EQ(Trace("a", {"--depth", "0,5", "--steps", "3"}), 0) << err();
   const auto evidence = EvidenceFolder::Open(Path("a"));

@@ -156,6 +156,9 @@ TEST_F(ScanCommandTest, C1_WrongWordsAreUsageErrors) {
   EXPECT_EQ(Run({"scan", "--method", "spirv-1"}), 64);
   EXPECT_EQ(Run({"scan", "--backend", "vulkan", "--method", "cpu-code-1"}), 64);
   EXPECT_EQ(Run({"scan", "--backend", "vulkan", "--device", "0"}), 64);
+  EXPECT_THAT(err_, HasSubstr("the method is best; give --method spirv-driver-1."));
+  EXPECT_EQ(Run({"scan", "--device", "0"}), 64);
+  EXPECT_THAT(err_, HasSubstr("give --backend vulkan --method spirv-driver-1."));
   EXPECT_EQ(Run({"scan", "--backend", "null"}), 64);
   EXPECT_EQ(Run({"scan", "--compare", "one"}), 64);
   EXPECT_EQ(Run({"scan", "--compare", "one", ""}), 64);
