@@ -167,7 +167,7 @@ TEST_F(MemoryTest, E12_WhatCannotBeAllocatedSaysWhatIsNeededInAll) {
       assay::testing::FailsWith(
           ErrorCode::kAllocation,
           "There is no more. The keys and values of 65536 positions in f16 take 16.0 MiB of "
-          "memory, and the device \"cpu (1 threads)\" has 96.0 MiB, of which 5.0 MiB "
+          "memory, and the device \"cpu (1 thread)\" has 96.0 MiB, of which 5.0 MiB "
           "were free before. This was while making the cache of 65536 positions."));
   EXPECT_THAT(
       Try({}, "gated", {.context = 1 << 16, .kv = KvType::kF32}),

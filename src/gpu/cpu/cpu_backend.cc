@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "base/hash.h"
 #include "base/host_memory.h"
 #include "gpu/cpu/access_check.h"
@@ -203,7 +204,7 @@ class CpuBackend final : public Backend {
     DeviceInfo info;
     info.backend = "cpu";
     info.threads = static_cast<uint32_t>(workers_->threads());
-    info.name = fmt::format("cpu ({} threads)", info.threads);
+    info.name = fmt::format("cpu ({})", Counted(info.threads, "thread"));
     info.code_format = kCpuCodeFormat;
     info.max_buffer_bytes = uint64_t{1} << 46;
     info.max_binding_bytes = info.max_buffer_bytes;
