@@ -70,6 +70,7 @@ operations() {
         many matmul "$type" "512x${rows}x$cols" $((512 * rows * cols)) --rows "$rows" --cols "$cols"
       done
       many matmul_by_expert "$type" "512x8of128 768x2048" $((512 * 8 * 768 * 2048)) --rows 768 --cols 2048
+      many matmul_by_expert "$type" "4096x1of128 2048x768" $((4096 * 2048 * 768)) --rows 2048 --cols 768 --tokens 4096 --used 1
     done
   done
 }

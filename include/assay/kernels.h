@@ -84,9 +84,10 @@ std::span<const gpu::FusionRule> FusionRules(const gpu::DeviceInfo& info);
 Status RegisterKernels(gpu::Device& device);
 
 struct OpsOptions {
-  // Products of 16 tokens or more go through the device's matrix units (docs/shaders.md): faster by
-  // far, but weights and activations are rounded to f16 and added in the device's order, so that a
-  // row's bits depend on how many rows stand beside it (no G6).
+  // Products of 16 tokens or more, and products by expert of 8 pairs an expert or more, go through
+  // the device's matrix units (docs/shaders.md): faster by far, but weights and activations are
+  // rounded to f16 and added in the device's order, so that a row's bits depend on how many rows
+  // stand beside it (no G6).
   bool cooperative_matrix = false;
 };
 

@@ -124,6 +124,11 @@ enum class KernelIndex : uint8_t {
   kMatMulCooperativeSmallAddBF16,
   kMatMulCooperativeSmallAddQ8_0,
   kMatMulCooperativeSmallAddQ4_0,
+  kMatMulByExpertCooperativeF32,
+  kMatMulByExpertCooperativeF16,
+  kMatMulByExpertCooperativeBF16,
+  kMatMulByExpertCooperativeQ8_0,
+  kMatMulByExpertCooperativeQ4_0,
   kCount,
 };
 inline constexpr auto kFirstShaderAlone = KernelIndex::kAttentionSplit2F32;

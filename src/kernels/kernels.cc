@@ -181,6 +181,11 @@ constexpr auto kTable = std::to_array<KernelRow>({
     ShaderRow<MatMulConstants>("matmul_cooperative_small_add.bf16", 4),
     ShaderRow<MatMulConstants>("matmul_cooperative_small_add.q8_0", 4),
     ShaderRow<MatMulConstants>("matmul_cooperative_small_add.q4_0", 4),
+    ShaderRow<MatMulByExpertConstants>("matmul_by_expert_cooperative.f32", 4),
+    ShaderRow<MatMulByExpertConstants>("matmul_by_expert_cooperative.f16", 4),
+    ShaderRow<MatMulByExpertConstants>("matmul_by_expert_cooperative.bf16", 4),
+    ShaderRow<MatMulByExpertConstants>("matmul_by_expert_cooperative.q8_0", 4),
+    ShaderRow<MatMulByExpertConstants>("matmul_by_expert_cooperative.q4_0", 4),
 });
 static_assert(kTable.size() == static_cast<size_t>(KernelIndex::kCount));
 

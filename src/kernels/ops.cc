@@ -166,6 +166,14 @@ Launch Ops::State::MatMulLaunch(const Matrix& weights, uint32_t rows, uint32_t t
   return LaunchMatMul(weights.type, rows, weights.cols, tokens, add_residual, target);
 }
 
+Launch Ops::State::MatMulByExpertLaunch(const Matrix& weights, uint32_t rows, uint32_t experts,
+                                        uint32_t pairs, uint32_t fan) const {
+  if (cooperative_matrix && pairs >= uint64_t{kCooperativeMinPairsPerExpert} * experts) {
+    return LaunchMatMulByExpertCooperative(weights.type, rows, weights.cols, experts, pairs, fan);
+  }
+  return LaunchMatMulByExpert(weights.type, rows, weights.cols, experts, pairs, fan, target);
+}
+
 Status Ops::State::MatMulInParts(gpu::Session& session, const Matrix& weights, const Activations& x,
                                  const Matrix& out, const gpu::BufferView& residual) {
   const auto product = [&](const gpu::BufferView& w, uint32_t rows, const gpu::BufferView& in,
@@ -231,8 +239,8 @@ Status Ops::MatMulByExpert(gpu::Session& session, const Matrix& weights, uint32_
   ASSAY_TRY(CheckApart(kOp, "x", x.view, "out", out.view));
   return state_->Encode(
       session,
-      LaunchMatMulByExpert(weights.type, weights.rows / experts, weights.cols, experts, out.rows,
-                           out.rows / x.rows, state_->target),
+      state_->MatMulByExpertLaunch(weights, weights.rows / experts, experts, out.rows,
+                                   out.rows / x.rows),
       std::array{ReadSome(weights.view), Read(expert_ids), Read(x.view), Write(out.view)});
 }
 

@@ -62,9 +62,9 @@ void AddWeightCases(DType type, std::vector<OpCase>& cases) {
          return ops.MatMul(session, o.Weights(type, 35, 64), o.Input(ops.InputFormat(type), 2, 64),
                            out, out.view);
        }});
-  for (const uint32_t tokens : {1u, 7u}) {
-    cases.push_back({Named("MatMulByExpert", name) + (tokens == 1 ? "_one" : "_many"),
-                     [type, tokens](Ops& ops, gpu::Session& session, Operands& o) {
+  for (const auto& [form, tokens] : {std::pair{"_one", 1u}, {"_many", 7u}, {"_batch", 40u}}) {
+    cases.push_back({Named("MatMulByExpert", name) + form,
+                     [type, tokens = tokens](Ops& ops, gpu::Session& session, Operands& o) {
                        return ops.MatMulByExpert(
                            session, o.Weights(type, 8 * 24, 64), 8, o.Values(o.Ids(tokens * 2, 8)),
                            o.Input(ops.InputFormat(type), tokens, 64),

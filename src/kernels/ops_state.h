@@ -50,6 +50,9 @@ struct Ops::State {
   // The launch of a product whose operands fit their bindings.
   Launch MatMulLaunch(const Matrix& weights, uint32_t rows, uint32_t tokens,
                       bool add_residual) const;
+  // `rows` are those of one expert.
+  Launch MatMulByExpertLaunch(const Matrix& weights, uint32_t rows, uint32_t experts,
+                              uint32_t pairs, uint32_t fan) const;
   // `out` in dispatches whose weights fit a binding.
   Status MatMulInParts(gpu::Session& session, const Matrix& weights, const Activations& x,
                        const Matrix& out, const gpu::BufferView& residual);

@@ -43,6 +43,43 @@ layout(std430, set = 0, binding = 3) writeonly buffer Out { float out_values[]; 
 
 #include "kernels/vulkan/pairs.glsl"
 
+// The pairs are looked through in windows, of which each invocation takes a run.
+#define WINDOW 4096
+#define RUN (WINDOW / THREADS)
+shared uint list[WINDOW];
+shared uint counts[THREADS];
+shared uint of_sixteen[THREADS / 16];
+
+// Lists the pairs of the expert from `first` on, in their order, and says how many they are.
+uint ListPairs(uint expert, uint first) {
+  const uint begin = first + Thread() * RUN;
+  uint found = 0u;
+  for (uint i = 0u; i < RUN && begin + i < c.pairs; ++i) {
+    if (IdOf(begin + i) == expert) found |= 1u << i;
+  }
+  counts[Thread()] = bitCount(found);
+  barrier();
+  const uint sixteen = Thread() / 16u;
+  if (Thread() < THREADS / 16) {
+    uint sum = 0u;
+    for (uint i = 0u; i < 16u; ++i) sum += counts[Thread() * 16u + i];
+    of_sixteen[Thread()] = sum;
+  }
+  barrier();
+  uint at = 0u;
+  uint all = 0u;
+  for (uint i = 0u; i < THREADS / 16; ++i) {
+    if (i < sixteen) at += of_sixteen[i];
+    all += of_sixteen[i];
+  }
+  for (uint i = sixteen * 16u; i < Thread(); ++i) at += counts[i];
+  for (uint i = 0u; i < RUN; ++i) {
+    if ((found >> i & 1u) != 0u) list[at++] = begin + i;
+  }
+  barrier();
+  return all;
+}
+
 uint MatrixAt(uint id) { return c.weights_at + id * c.rows * RowBytes(c.cols); }
 void OnePair(uint pair) {
   const uint row = gl_WorkGroupID.x * c.rows_per_group + Group() * 2u;

@@ -1,5 +1,6 @@
 // matmul_cooperative (matmul_cooperative.h): workgroup (x, y) takes rows y * TILE_ROWS... of tokens
-// x * TILE_TOKENS... .
+// x * TILE_TOKENS... . With EXPERTS rows x * TILE_ROWS... of all pairs of expert y, TILE_TOKENS at
+// once: the tokens of a tile are then those of the pairs.
 //
 // A step is 32 columns. Its part of both tiles lies in shared memory as f16, in one of two buffers:
 // while the subgroups multiply the one, the other is filled from registers, into which the values
@@ -20,11 +21,21 @@
 layout(push_constant, std430) uniform Constants {
   uint rows;
   uint cols;
+#ifdef EXPERTS
+  uint experts;
+  uint pairs;
+  uint fan;
+  uint rows_per_group;
+  uint by_expert;
+  uint weights_at;
+  uint ids_at;
+#else
   uint tokens;
   uint rows_per_group;
   uint tokens_per_group;
   uint add_residual;
   uint weights_at;
+#endif
   uint x_at;
   uint out_at;
 #ifdef RESIDUAL
@@ -36,14 +47,88 @@ c;
 #define M(name) weights_##name
 #define MATRIX_BINDING 0
 #include "kernels/vulkan/matrix.glsl"
-layout(std430, set = 0, binding = 1) readonly buffer X { float x[]; };
-layout(std430, set = 0, binding = 1) readonly buffer XInFours { vec4 x4[]; };
-layout(std430, set = 0, binding = 2) writeonly buffer Out { float out_values[]; };
+#ifdef EXPERTS
+layout(std430, set = 0, binding = 1) readonly buffer Ids { uint ids[]; };
+#define X_BINDING 2
+#define OUT_BINDING 3
+#else
+#define X_BINDING 1
+#define OUT_BINDING 2
+#endif
+layout(std430, set = 0, binding = X_BINDING) readonly buffer X { float x[]; };
+layout(std430, set = 0, binding = X_BINDING) readonly buffer XInFours { vec4 x4[]; };
+layout(std430, set = 0, binding = OUT_BINDING) writeonly buffer Out { float out_values[]; };
 #ifdef RESIDUAL
 layout(std430, set = 0, binding = 3) readonly buffer Residual { float residual[]; };
 #endif
 
 const float kLargestHalf = 65504.0;
+
+// --- The tile
+
+#ifdef EXPERTS
+#include "kernels/vulkan/pairs.glsl"
+
+uint Expert() { return gl_WorkGroupID.y; }
+uint FirstTileRow() { return gl_WorkGroupID.x * TILE_ROWS; }
+uint MatrixAt() { return c.weights_at + Expert() * c.rows * RowBytes(c.cols); }
+
+// The expert's pairs, of which an invocation finds every THREADS-th: those of the invocations
+// before it come before its own.
+uint pairs_before;
+uint own_pairs;
+uint all_pairs;
+shared uint pairs_of_group[THREADS / 32];
+void CountPairs() {
+  own_pairs = 0u;
+  for (uint pair = Thread(); pair < c.pairs; pair += THREADS) {
+    if (IdOf(pair) == Expert()) ++own_pairs;
+  }
+  uint up_to = own_pairs;
+  [[unroll]] for (uint step = 1u; step < 32u; step *= 2u) {
+    const uint of_others = subgroupShuffle(up_to, (Lane() - step) & 31u);
+    if (Lane() >= step) up_to += of_others;
+  }
+  if (Lane() == 31u) pairs_of_group[Group()] = up_to;
+  barrier();
+  pairs_before = up_to - own_pairs;
+  all_pairs = 0u;
+  for (uint group = 0u; group < THREADS / 32; ++group) {
+    if (group < Group()) pairs_before += pairs_of_group[group];
+    all_pairs += pairs_of_group[group];
+  }
+}
+
+// Those of a tile.
+shared uint list[TILE_TOKENS];
+uint tile_pairs;
+void ListPairs(uint first) {
+  tile_pairs = min(all_pairs - first, TILE_TOKENS);
+  if (pairs_before < first + TILE_TOKENS && pairs_before + own_pairs > first) {
+    uint number = pairs_before;
+    for (uint pair = Thread(); pair < c.pairs; pair += THREADS) {
+      if (IdOf(pair) != Expert()) continue;
+      // As unsigned, one of an earlier tile is as far off as one of a later.
+      if (number - first < TILE_TOKENS) list[number - first] = pair;
+      ++number;
+    }
+  }
+  barrier();
+}
+bool HasToken(uint token) { return token < tile_pairs; }
+// In floats; of the last token where there are fewer.
+uint TileTokenAt(uint token) { return TokenAt(list[min(token, tile_pairs - 1u)]); }
+uint OutAt(uint token) { return list[token] * c.rows; }
+#else
+uint FirstTileRow() { return gl_WorkGroupID.y * TILE_ROWS; }
+uint MatrixAt() { return c.weights_at; }
+uint FirstTileToken() { return gl_WorkGroupID.x * TILE_TOKENS; }
+bool HasToken(uint token) { return FirstTileToken() + token < c.tokens; }
+uint TileTokenAt(uint token) {
+  return c.x_at / 4u + min(FirstTileToken() + token, c.tokens - 1u) * c.cols;
+}
+uint OutAt(uint token) { return (FirstTileToken() + token) * c.rows; }
+#endif
 
 // --- Shared memory
 
@@ -51,7 +136,8 @@ const float kLargestHalf = 65504.0;
 // behind the rows of a tile the tokens of the other.
 #define STRIDE 5
 #define STEP_QUADS ((TILE_ROWS + TILE_TOKENS) * STRIDE)
-// A subgroup's sums: some matrices of 16 rows beside each other, and some below each other.
+// A subgroup's sums: some matrices of 16 rows beside each other, and some of 16 tokens below each
+// other.
 #define MATRICES_OF_ROWS (TILE_ROWS / 16 / GROUPS_OF_ROWS)
 #define MATRICES_OF_TOKENS (TILE_TOKENS / 16 / GROUPS_OF_TOKENS)
 #define OUT_STRIDE (MATRICES_OF_ROWS * 4 + 1)
@@ -275,9 +361,17 @@ void PlaceAny(uint step) {
 fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums[SUMS];
 
 uint FirstRow() { return gl_SubgroupID % GROUPS_OF_ROWS * (MATRICES_OF_ROWS * 16); }
+#ifdef EXPERTS
+// The tile is often half empty: the subgroups share the tokens that there are.
+#define TOKENS_APART (GROUPS_OF_TOKENS * 16)
+uint FirstToken() { return gl_SubgroupID / GROUPS_OF_ROWS * 16u; }
+#else
+#define TOKENS_APART 16
 uint FirstToken() { return gl_SubgroupID / GROUPS_OF_ROWS * (MATRICES_OF_TOKENS * 16); }
+#endif
 
-void MultiplyStep(uint buffer_at) {
+// With the subgroup's first `matrices` of tokens.
+void MultiplyWith(uint matrices, uint buffer_at) {
   const uint rows_begin = buffer_at + FirstRow() * STRIDE;
   const uint tokens_begin = buffer_at + (TILE_ROWS + FirstToken()) * STRIDE;
   [[unroll]] for (uint k = 0u; k < 2u; ++k) {
@@ -285,15 +379,25 @@ void MultiplyStep(uint buffer_at) {
     [[unroll]] for (uint j = 0u; j < MATRICES_OF_ROWS; ++j) {
       coopMatLoadNV(weights[j], stage, rows_begin + j * (16 * STRIDE) + k * 2u, STRIDE, true);
     }
-    [[unroll]] for (uint i = 0u; i < MATRICES_OF_TOKENS; ++i) {
+    [[unroll]] for (uint i = 0u; i < matrices; ++i) {
       fcoopmatNV<16, gl_ScopeSubgroup, 16, 16> tokens;
-      coopMatLoadNV(tokens, stage, tokens_begin + i * (16 * STRIDE) + k * 2u, STRIDE, false);
+      coopMatLoadNV(tokens, stage, tokens_begin + i * (TOKENS_APART * STRIDE) + k * 2u, STRIDE,
+                    false);
       [[unroll]] for (uint j = 0u; j < MATRICES_OF_ROWS; ++j) {
         sums[i * MATRICES_OF_ROWS + j] =
             coopMatMulAddNV(tokens, weights[j], sums[i * MATRICES_OF_ROWS + j]);
       }
     }
   }
+}
+void MultiplyStep(uint buffer_at) {
+#ifdef EXPERTS
+  if (!HasToken(TILE_TOKENS / 2u)) {
+    MultiplyWith((MATRICES_OF_TOKENS + 1) / 2, buffer_at);
+    return;
+  }
+#endif
+  MultiplyWith(MATRICES_OF_TOKENS, buffer_at);
 }
 
 void Multiply() {
@@ -356,14 +460,12 @@ bool ScaleTokens() {
   return any_beyond != 0u;
 }
 
-void main() {
-  const uint first_row = gl_WorkGroupID.y * TILE_ROWS;
-  const uint first_token = gl_WorkGroupID.x * TILE_TOKENS;
+void MultiplyTile() {
   [[unroll]] for (uint i = 0u; i < ROWS_EACH; ++i) {
-    rows_at[i] = c.weights_at + min(first_row + OwnRow(i), c.rows - 1u) * RowBytes(c.cols);
+    rows_at[i] = MatrixAt() + min(FirstTileRow() + OwnRow(i), c.rows - 1u) * RowBytes(c.cols);
   }
   [[unroll]] for (uint i = 0u; i < TOKENS_EACH; ++i) {
-    tokens_at[i] = c.x_at / 4u + min(first_token + OwnRow(i), c.tokens - 1u) * c.cols;
+    tokens_at[i] = TileTokenAt(OwnRow(i));
     scales_of_tokens[i] = 1.0;
   }
   for (uint i = Thread(); i < TILE_TOKENS; i += THREADS) token_factors[i] = 1.0;
@@ -382,13 +484,12 @@ void main() {
     for (uint e = Lane(); e < 16u * 16u * MATRICES_OF_ROWS; e += 32u) {
       const uint in_row = e % (16u * MATRICES_OF_ROWS);
       const uint in_token = e / (16u * MATRICES_OF_ROWS);
-      const uint row = first_row + FirstRow() + in_row;
-      const uint tile_token = FirstToken() + i * 16u + in_token;
-      const uint token = first_token + tile_token;
-      if (row < c.rows && token < c.tokens) {
+      const uint row = FirstTileRow() + FirstRow() + in_row;
+      const uint token = FirstToken() + i * TOKENS_APART + in_token;
+      if (row < c.rows && HasToken(token)) {
         const uvec4 quad = stage[own + in_token * OUT_STRIDE + in_row / 4u];
-        float value = uintBitsToFloat(quad[in_row & 3u]) * token_factors[tile_token];
-        const uint at = token * c.rows + row;
+        float value = uintBitsToFloat(quad[in_row & 3u]) * token_factors[token];
+        const uint at = OutAt(token) + row;
 #ifdef RESIDUAL
         value = Add(value, residual[c.residual_at / 4u + at]);
 #endif
@@ -397,4 +498,17 @@ void main() {
     }
     barrier();
   }
+}
+
+void main() {
+#ifdef EXPERTS
+  if (Expert() == 0u) ClearUnknown();
+  CountPairs();
+  for (uint first = 0u; first < all_pairs; first += TILE_TOKENS) {
+    ListPairs(first);
+    MultiplyTile();
+  }
+#else
+  MultiplyTile();
+#endif
 }

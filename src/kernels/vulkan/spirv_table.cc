@@ -5,6 +5,7 @@
 
 #include "kernels/shaders/all.h"
 #include "kernels/source_digests.h"
+#include "kernels/vulkan/grids.h"
 
 namespace assay::kernels {
 namespace {
@@ -18,13 +19,14 @@ constexpr uint32_t kArgMaxThreads = 1024;
 using enum KernelIndex;
 
 // The five weight types of one op.
-#define ASSAY_TYPED_ROWS(INDEX, SHADER, OP)                                          \
-  SpirvRow{INDEX##F32, kThreads, &SHADER##F32, kShaderDigest_##OP},                  \
-      SpirvRow{INDEX##F16, kThreads, &SHADER##F16, kShaderDigest_##OP},              \
-      SpirvRow{INDEX##BF16, kThreads, &SHADER##BF16, kShaderDigest_##OP},            \
-      SpirvRow{INDEX##Q8_0, kThreads, &SHADER##Q8_0, kShaderDigest_##OP}, SpirvRow { \
-    INDEX##Q4_0, kThreads, &SHADER##Q4_0, kShaderDigest_##OP                         \
+#define ASSAY_TYPED_ROWS_OF(THREADS, INDEX, SHADER, OP)                             \
+  SpirvRow{INDEX##F32, THREADS, &SHADER##F32, kShaderDigest_##OP},                  \
+      SpirvRow{INDEX##F16, THREADS, &SHADER##F16, kShaderDigest_##OP},              \
+      SpirvRow{INDEX##BF16, THREADS, &SHADER##BF16, kShaderDigest_##OP},            \
+      SpirvRow{INDEX##Q8_0, THREADS, &SHADER##Q8_0, kShaderDigest_##OP}, SpirvRow { \
+    INDEX##Q4_0, THREADS, &SHADER##Q4_0, kShaderDigest_##OP                         \
   }
+#define ASSAY_TYPED_ROWS(INDEX, SHADER, OP) ASSAY_TYPED_ROWS_OF(kThreads, INDEX, SHADER, OP)
 
 constexpr auto kTable = std::to_array<SpirvRow>({
     ASSAY_TYPED_ROWS(kEmbedding, kShaderEmbedding, embedding),
@@ -72,8 +74,11 @@ constexpr auto kTable = std::to_array<SpirvRow>({
     ASSAY_TYPED_ROWS(kMatMulCooperativeSmall, kShaderMatMulCooperativeSmall, matmul_cooperative),
     ASSAY_TYPED_ROWS(kMatMulCooperativeSmallAdd, kShaderMatMulCooperativeSmallAdd,
                      matmul_cooperative),
+    ASSAY_TYPED_ROWS_OF(kSpirvCooperativeExpertThreads, kMatMulByExpertCooperative,
+                        kShaderMatMulByExpertCooperative, matmul_cooperative),
 });
 #undef ASSAY_TYPED_ROWS
+#undef ASSAY_TYPED_ROWS_OF
 
 constexpr auto kCodes = [] {
   std::array<gpu::KernelCode, kTable.size()> codes;
