@@ -7,8 +7,8 @@
 // have been on their way from memory for two steps. The eight columns that an invocation brings
 // stand in another order there (PackEight), which is the same for weights and activations.
 //
-// Wide loads serve pairs of steps. In the chunks of quantised rows the steps of a pair are 128
-// columns apart, so that a lane's integers for both lie side by side.
+// Wide loads serve pairs of steps. In quantised rows the steps of a pair are 128 columns apart, so
+// that in chunks, and in Q4_0 behind them, a lane's integers for both lie side by side.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -186,14 +186,21 @@ uint coming_scales[ROWS_EACH];
 #ifdef QUANTISED
 #define PAIRS_OF_PART (CHUNK_STEPS / 2u)
 #define PAIRS_OF_CHUNK (CHUNK_STEPS * 2u)
-uint WidePairs() { return ChunkedCols(c.cols) / 64u; }
+// Rows that begin at multiples of 16 bytes have 256 columns, or a multiple: behind the chunks four
+// pairs share each 256.
+uint ChunkedPairs() { return ChunkedCols(c.cols) / 64u; }
 uint ColOf(uint pair, uint s) {
+  if (pair >= ChunkedPairs()) return pair / 4u * 256u + s * 128u + pair % 4u * 32u;
   const uint in_chunk = pair % PAIRS_OF_CHUNK;
   return pair / PAIRS_OF_CHUNK * kChunkCols + (in_chunk % PAIRS_OF_PART * 2u + s) * 128u +
          in_chunk / PAIRS_OF_PART * 32u;
 }
+// The scale at a byte, and that of the block four further on.
+uint TwoScales(uint at) {
+  const uint shift = (at & 2u) * 8u;
+  return (weights_w32[at / 4u] >> shift & 0xFFFFu) | weights_w32[at / 4u + 2u] >> shift << 16;
+}
 #else
-uint WidePairs() { return c.cols / 64u; }
 uint ColOf(uint pair, uint s) { return pair * 64u + s * 32u; }
 #endif
 
@@ -211,17 +218,32 @@ void FetchWeights(uint pair) {
   const uint part = pair % PAIRS_OF_CHUNK / PAIRS_OF_PART;
   const uint in_part = pair % PAIRS_OF_PART;
   const uint lane = part * 8u + Quarter() * 2u;
+  const bool chunked = pair < ChunkedPairs();
+  const uint col = ColOf(pair, 0u);
 #endif
   [[unroll]] for (uint i = 0u; i < ROWS_EACH; ++i) {
 #if defined(TYPE_Q8_0)
-    const uint from = (rows_at[i] + chunk * 512u) / 8u + lane * 2u + in_part;
-    coming[i] = uvec4(weights_w64[from], weights_w64[from + 2u]);
-    coming_scales[i] = weights_w32[(rows_at[i] + c.cols + chunk * 32u) / 4u + part * 2u + in_part];
+    if (chunked) {
+      const uint from = (rows_at[i] + chunk * 512u) / 8u + lane * 2u + in_part;
+      coming[i] = uvec4(weights_w64[from], weights_w64[from + 2u]);
+      coming_scales[i] =
+          weights_w32[(rows_at[i] + c.cols + chunk * 32u) / 4u + part * 2u + in_part];
+    } else {
+      const uint from = (rows_at[i] + col) / 8u + Quarter();
+      coming[i] = uvec4(weights_w64[from], weights_w64[from + 16u]).xzyw;
+      coming_scales[i] = TwoScales(rows_at[i] + c.cols + col / 16u);
+    }
 #elif defined(TYPE_Q4_0)
-    const uint from = (rows_at[i] + chunk * 512u) / 4u + lane * 4u + in_part;
-    coming[i] = uvec2(weights_w32[from], weights_w32[from + 4u]);
-    coming_scales[i] =
-        weights_w32[(rows_at[i] + c.cols / 2u + chunk * 64u) / 4u + part * 4u + in_part];
+    if (chunked) {
+      const uint from = (rows_at[i] + chunk * 512u) / 4u + lane * 4u + in_part;
+      coming[i] = uvec2(weights_w32[from], weights_w32[from + 4u]);
+      coming_scales[i] =
+          weights_w32[(rows_at[i] + c.cols / 2u + chunk * 64u) / 4u + part * 4u + in_part];
+    } else {
+      const uint from = (rows_at[i] + pair / 4u * 128u + pair % 4u * 32u) / 4u + Quarter() * 2u;
+      coming[i] = uvec2(weights_w32[from], weights_w32[from + 1u]);
+      coming_scales[i] = TwoScales(rows_at[i] + c.cols / 2u + col / 16u);
+    }
 #elif defined(TYPE_F32)
     const uint from = rows_at[i] / 16u + pair * 16u + Quarter() * 2u;
     coming[4u * i] = weights_w128[from];
@@ -407,7 +429,7 @@ void Multiply() {
   [[unroll]] for (uint i = 0u; i < TOKENS_EACH; ++i) largest[i] = 0.0;
   const bool aligned = ((c.weights_at | RowBytes(c.cols)) & 15u) == 0u &&
                        ((c.x_at / 4u | c.cols) & 3u) == 0u;
-  const uint pairs = aligned ? WidePairs() : 0u;
+  const uint pairs = aligned ? c.cols / 64u : 0u;
   if (pairs > 0u) {
     // Behind the last pair it is fetched again, and not multiplied.
     const uint last = pairs - 1u;
