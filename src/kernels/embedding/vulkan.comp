@@ -31,15 +31,16 @@ float Value(uint row_at, uint col) {
 #elif defined(TYPE_BF16)
   return uintBitsToFloat(TableHalf(row_at + col * 2u) << 16);
 #else
-  const uint step_col = col & ~127u;
-  const uint lane = (col & 127u) / 4u;
-  const uint quants_at = row_at + QuantAt(c.cols, step_col, lane);
+  const uint step_col = col / STEP_COLS * STEP_COLS;
 #ifdef TYPE_Q8_0
-  const vec4 values = Values(TableWord(quants_at));
+  const uint lane = (col - step_col) / 4u;
+  const vec4 integers = Integers(TableWord(row_at + QuantAt(c.cols, step_col, lane)));
 #else
-  const vec4 values = Values(TableHalf(quants_at), false);
+  const uint lane = (col - step_col) / 32u * 4u + col % 16u / 4u;
+  const bool high = (col - step_col) / 4u == HighFour(lane);
+  const vec4 integers = Integers(TableWord(row_at + QuantAt(c.cols, step_col, lane)), high);
 #endif
-  const float integer = Integers(values)[col & 3u];
+  const float integer = integers[col & 3u];
   return Mul(integer, HalfToFloat(TableHalf(row_at + ScaleAt(c.cols, step_col, lane))));
 #endif
 }

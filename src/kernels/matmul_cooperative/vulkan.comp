@@ -7,8 +7,8 @@
 // have been on their way from memory for two steps. The eight columns that an invocation brings
 // stand in another order there (PackEight), which is the same for weights and activations.
 //
-// Wide loads serve pairs of steps. In quantised rows the steps of a pair are 128 columns apart, so
-// that in chunks, and in Q4_0 behind them, a lane's integers for both lie side by side.
+// Wide loads serve pairs of steps. In the chunks of quantised rows the steps of a pair are STEP_COLS
+// apart, so that a lane's integers for both lie side by side.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -185,14 +185,14 @@ uint coming_scales[ROWS_EACH];
 
 #ifdef QUANTISED
 #define PAIRS_OF_PART (CHUNK_STEPS / 2u)
-#define PAIRS_OF_CHUNK (CHUNK_STEPS * 2u)
+#define PAIRS_OF_CHUNK (kChunkCols / 64u)
 // Rows that begin at multiples of 16 bytes have 256 columns, or a multiple: behind the chunks four
 // pairs share each 256.
 uint ChunkedPairs() { return ChunkedCols(c.cols) / 64u; }
 uint ColOf(uint pair, uint s) {
   if (pair >= ChunkedPairs()) return pair / 4u * 256u + s * 128u + pair % 4u * 32u;
   const uint in_chunk = pair % PAIRS_OF_CHUNK;
-  return pair / PAIRS_OF_CHUNK * kChunkCols + (in_chunk % PAIRS_OF_PART * 2u + s) * 128u +
+  return pair / PAIRS_OF_CHUNK * kChunkCols + (in_chunk % PAIRS_OF_PART * 2u + s) * STEP_COLS +
          in_chunk / PAIRS_OF_PART * 32u;
 }
 // The scale at a byte, and that of the block four further on.
@@ -204,12 +204,20 @@ uint TwoScales(uint at) {
 uint ColOf(uint pair, uint s) { return pair * 64u + s * 32u; }
 #endif
 
+// The first columns of the two fours that an invocation brings of a step.
+#ifdef TYPE_Q4_0
+uint LowCol(uint step_col) { return step_col + Quarter() * 4u + (step_col & 32u) / 2u; }
+uint HighCol(uint step_col) { return step_col + Quarter() * 4u + 16u - (step_col & 32u) / 2u; }
+#else
+uint LowCol(uint step_col) { return step_col + Quarter() * 8u; }
+uint HighCol(uint step_col) { return LowCol(step_col) + 4u; }
+#endif
+
 // Begins to read a step's activations, which go into set s, and a pair's weights.
 void FetchX(uint s, uint col) {
   [[unroll]] for (uint i = 0u; i < TOKENS_EACH; ++i) {
-    const uint from = (tokens_at[i] + col) / 4u + Quarter() * 2u;
-    held_x[s * (2 * TOKENS_EACH) + 2u * i] = x4[from];
-    held_x[s * (2 * TOKENS_EACH) + 2u * i + 1u] = x4[from + 1u];
+    held_x[s * (2 * TOKENS_EACH) + 2u * i] = x4[(tokens_at[i] + LowCol(col)) / 4u];
+    held_x[s * (2 * TOKENS_EACH) + 2u * i + 1u] = x4[(tokens_at[i] + HighCol(col)) / 4u];
   }
 }
 void FetchWeights(uint pair) {
@@ -217,7 +225,7 @@ void FetchWeights(uint pair) {
   const uint chunk = pair / PAIRS_OF_CHUNK;
   const uint part = pair % PAIRS_OF_CHUNK / PAIRS_OF_PART;
   const uint in_part = pair % PAIRS_OF_PART;
-  const uint lane = part * 8u + Quarter() * 2u;
+  const uint lane = part * LANES_OF_BLOCK + Quarter() * (LANES_OF_BLOCK / 4u);
   const bool chunked = pair < ChunkedPairs();
   const uint col = ColOf(pair, 0u);
 #endif
@@ -235,13 +243,12 @@ void FetchWeights(uint pair) {
     }
 #elif defined(TYPE_Q4_0)
     if (chunked) {
-      const uint from = (rows_at[i] + chunk * 512u) / 4u + lane * 4u + in_part;
-      coming[i] = uvec2(weights_w32[from], weights_w32[from + 4u]);
+      coming[i] = weights_w64[(rows_at[i] + chunk * 512u) / 8u + lane * 2u + in_part];
       coming_scales[i] =
-          weights_w32[(rows_at[i] + c.cols / 2u + chunk * 64u) / 4u + part * 4u + in_part];
+          weights_w32[(rows_at[i] + c.cols / 2u + chunk * 64u) / 4u + part * 2u + in_part];
     } else {
-      const uint from = (rows_at[i] + pair / 4u * 128u + pair % 4u * 32u) / 4u + Quarter() * 2u;
-      coming[i] = uvec2(weights_w32[from], weights_w32[from + 1u]);
+      const uint from = (rows_at[i] + col / 2u) / 4u + Quarter();
+      coming[i] = uvec2(weights_w32[from], weights_w32[from + 16u]);
       coming_scales[i] = TwoScales(rows_at[i] + c.cols / 2u + col / 16u);
     }
 #elif defined(TYPE_F32)
@@ -270,12 +277,9 @@ uint PackTwo(float a, float b) { return packFloat2x16(f16vec2(a, b)); }
 
 // In the order in which the integers of the type come out of their words in pairs.
 uvec4 PackEight(vec4 low, vec4 high) {
-#if defined(TYPE_Q8_0)
+#if defined(QUANTISED)
   return uvec4(PackTwo(low.x, low.z), PackTwo(low.y, low.w), PackTwo(high.x, high.z),
                PackTwo(high.y, high.w));
-#elif defined(TYPE_Q4_0)
-  return uvec4(PackTwo(low.x, high.x), PackTwo(low.y, high.y), PackTwo(low.z, high.z),
-               PackTwo(low.w, high.w));
 #else
   return uvec4(PackTwo(low.x, low.y), PackTwo(low.z, low.w), PackTwo(high.x, high.y),
                PackTwo(high.z, high.w));
@@ -307,11 +311,10 @@ uvec4 HeldWeights(uint i, uint s) {
       TwoProducts(low & 0x00FF00FFu, scale), TwoProducts(low >> 8 & 0x00FF00FFu, scale),
       TwoProducts(high & 0x00FF00FFu, scale), TwoProducts(high >> 8 & 0x00FF00FFu, scale));
 #else
-  const uint both = s == 0u ? (held[i].x & 0xFFFFu) | held[i].y << 16
-                            : held[i].x >> 16 | (held[i].y & 0xFFFF0000u);
+  const uint bits = s == 0u ? held[i].x : held[i].y;
   return uvec4(
-      TwoProducts(both & 0x000F000Fu, scale), TwoProducts(both >> 4 & 0x000F000Fu, scale),
-      TwoProducts(both >> 8 & 0x000F000Fu, scale), TwoProducts(both >> 12 & 0x000F000Fu, scale));
+      TwoProducts(bits & 0x000F000Fu, scale), TwoProducts(bits >> 8 & 0x000F000Fu, scale),
+      TwoProducts(bits >> 4 & 0x000F000Fu, scale), TwoProducts(bits >> 12 & 0x000F000Fu, scale));
 #endif
 #elif defined(TYPE_F32)
   return PackEight(Limited(Floats(held[4u * i + 2u * s])),
@@ -327,12 +330,22 @@ uvec4 HeldWeights(uint i, uint s) {
 // The same at any alignment and up to the last column, behind which there are zeros.
 vec4 AnyFourWeights(uint row_at, uint col) {
   if (col >= c.cols) return vec4(0.0);
-  const uint lane = col % 128u / 4u;
-  const vec4 values = weights_AnyValues(row_at, c.cols, col - lane * 4u, lane);
-#ifdef QUANTISED
-  return Limited(Integers(values) * weights_AnyScale(row_at, c.cols, col - lane * 4u, lane));
+  const uint step_col = col / STEP_COLS * STEP_COLS;
+#ifdef TYPE_Q4_0
+  const uint lane = (col - step_col) / 32u * 4u + Quarter();
 #else
-  return Limited(values);
+  const uint lane = (col - step_col) / 4u;
+#endif
+#ifdef QUANTISED
+  const uint bits = weights_Word(row_at + QuantAt(c.cols, step_col, lane));
+#ifdef TYPE_Q4_0
+  const vec4 integers = Integers(bits, (col - step_col) / 4u == HighFour(lane));
+#else
+  const vec4 integers = Integers(bits);
+#endif
+  return Limited(integers * weights_AnyScale(row_at, c.cols, step_col, lane));
+#else
+  return Limited(weights_AnyValues(row_at, c.cols, step_col, lane));
 #endif
 }
 vec4 AnyFourX(uint token_at, uint col) {
@@ -367,13 +380,14 @@ void Place(uint s) {
 }
 // Any step, straight from memory into the first buffer.
 void PlaceAny(uint step) {
-  const uint col = step * 32u + Quarter() * 8u;
+  const uint low = LowCol(step * 32u);
+  const uint high = HighCol(step * 32u);
   [[unroll]] for (uint i = 0u; i < ROWS_EACH; ++i) {
     PutWeights(0u, i,
-               PackEight(AnyFourWeights(rows_at[i], col), AnyFourWeights(rows_at[i], col + 4u)));
+               PackEight(AnyFourWeights(rows_at[i], low), AnyFourWeights(rows_at[i], high)));
   }
   [[unroll]] for (uint i = 0u; i < TOKENS_EACH; ++i) {
-    PutX(0u, i, AnyFourX(tokens_at[i], col), AnyFourX(tokens_at[i], col + 4u));
+    PutX(0u, i, AnyFourX(tokens_at[i], low), AnyFourX(tokens_at[i], high));
   }
 }
 

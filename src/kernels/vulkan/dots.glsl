@@ -5,12 +5,16 @@
 // With LANES_APART each lane keeps its own sum, which LaneSum() has yet to add: for a call that not
 // all groups of a workgroup make.
 //
-// A lane adds its columns in rising order into one sum for each pair of a row and a token, so that
-// the bits of a product do not depend on what else is computed beside it.
+// A lane adds its columns step by step into one sum for each pair of a row and a token, so that the
+// bits of a product do not depend on what else is computed beside it.
 
 // Rows `row`, row + 1, ... of the matrix that begins at byte `at`; those behind `last_row` are that
 // row again. Token t is the floats from tokens_at[t] on; all these places are equal modulo 4 when
 // `cols` is a multiple of 4.
+#if defined(TYPE_Q4_0) && TOKENS == 1
+// A row's chunk takes long enough to decode that the next one had better be on its way meanwhile.
+#define AHEAD
+#endif
 void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
           out float sums[ROWS * TOKENS]) {
   const uint lane = Lane();
@@ -20,53 +24,66 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
   [[unroll]] for (uint i = 0u; i < ROWS * TOKENS; ++i) sums[i] = 0.0;
   uint col = 0u;
   const bool wide = ((at | row_bytes) & 15u) == 0u && ((tokens_at[0] | cols) & 3u) == 0u;
-  if (wide) {
+  if (wide && cols >= kChunkCols) {
+#ifdef AHEAD
+    // Behind the last chunk it is loaded again, and not used.
+    const uint last_col = ChunkedCols(cols) - kChunkCols;
+    M(Chunk) coming[ROWS];
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+      coming[r] = M(LoadChunk)(rows_at[r], cols, 0u, lane);
+    }
+#endif
     for (; col + kChunkCols <= cols; col += kChunkCols) {
       M(Chunk) chunks[ROWS];
       [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+#ifdef AHEAD
+        chunks[r] = coming[r];
+        coming[r] = M(LoadChunk)(rows_at[r], cols, min(col + kChunkCols, last_col), lane);
+#else
         chunks[r] = M(LoadChunk)(rows_at[r], cols, col, lane);
+#endif
       }
       [[unroll]] for (uint s = 0u; s < CHUNK_STEPS; ++s) {
-        Four fours[TOKENS];
+        Part parts[TOKENS];
         [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
-          fours[t] = Placed(X4[(tokens_at[t] + col) / 4u + s * 32u + lane]);
+          const uint from = (tokens_at[t] + col) / 4u + s * (STEP_COLS / 4u);
+#ifdef TYPE_Q4_0
+          parts[t] = Placed(X4[from + LowFour(lane)], X4[from + HighFour(lane)]);
+#else
+          parts[t] = Placed(X4[from + lane]);
+#endif
         }
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-          const vec4 values = M(ChunkValues)(chunks[r], s);
+          const VALUES values = M(ChunkValues)(chunks[r], s);
           const float scale = M(ChunkScale)(chunks[r], s);
           [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
-            sums[r * TOKENS + t] = AddStep(values, scale, fours[t], sums[r * TOKENS + t]);
+            sums[r * TOKENS + t] = AddStep(values, scale, parts[t], sums[r * TOKENS + t]);
           }
         }
       }
     }
-#ifdef TYPE_Q4_0
-    for (; col + 256u <= cols; col += 256u) {
-      uint quants[ROWS];
-      [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-        quants[r] = M(w32)[(rows_at[r] + col / 2u) / 4u + lane];
-      }
-      [[unroll]] for (uint s = 0u; s < 2u; ++s) {
-        Four fours[TOKENS];
-        [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
-          fours[t] = Placed(X4[(tokens_at[t] + col) / 4u + s * 32u + lane]);
-        }
-        [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-          const vec4 values = Values(quants[r], s != 0u);
-          const float scale = M(AnyScale)(rows_at[r], cols, col + s * 128u, lane);
-          [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
-            sums[r * TOKENS + t] = AddStep(values, scale, fours[t], sums[r * TOKENS + t]);
-          }
-        }
-      }
-    }
-#endif
   }
-  for (; col < cols; col += 128u) {
+  for (; col < cols; col += STEP_COLS) {
+#ifdef TYPE_Q4_0
+    const uint low = col + LowFour(lane) * 4u;
+    const uint high = col + HighFour(lane) * 4u;
+    if (max(low, high) >= cols) continue;
+#else
     const uint own = col + 4u * lane;
     if (own >= cols) continue;
-    Four fours[TOKENS];
+#endif
+    Part parts[TOKENS];
     [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+#ifdef TYPE_Q4_0
+      if (wide) {
+        parts[t] = Placed(X4[(tokens_at[t] + low) / 4u], X4[(tokens_at[t] + high) / 4u]);
+      } else {
+        const uint a = tokens_at[t] + low;
+        const uint b = tokens_at[t] + high;
+        parts[t] = Placed(vec4(X[a], X[a + 1u], X[a + 2u], X[a + 3u]),
+                          vec4(X[b], X[b + 1u], X[b + 2u], X[b + 3u]));
+      }
+#else
       vec4 four;
       if (wide) {
         four = X4[(tokens_at[t] + own) / 4u];
@@ -78,13 +95,14 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
         if (left > 2u) four.z = X[from + 2u];
         if (left > 3u) four.w = X[from + 3u];
       }
-      fours[t] = Placed(four);
+      parts[t] = Placed(four);
+#endif
     }
     [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-      const vec4 values = M(AnyValues)(rows_at[r], cols, col, lane);
+      const VALUES values = M(AnyValues)(rows_at[r], cols, col, lane);
       const float scale = M(AnyScale)(rows_at[r], cols, col, lane);
       [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
-        sums[r * TOKENS + t] = AddStep(values, scale, fours[t], sums[r * TOKENS + t]);
+        sums[r * TOKENS + t] = AddStep(values, scale, parts[t], sums[r * TOKENS + t]);
       }
     }
   }
@@ -95,6 +113,7 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
 #endif
   }
 }
+#undef AHEAD
 #undef DOTS
 #undef ROWS
 #undef TOKENS

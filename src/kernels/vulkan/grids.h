@@ -38,7 +38,7 @@ inline constexpr uint32_t kSpirvCooperativeSmallTile = 64;
 inline constexpr uint64_t kSpirvCooperativeFewTiles = 64;
 // By expert: rows of a tile, and the invocations that share it.
 inline constexpr uint32_t kSpirvCooperativeExpertRows = 64;
-inline constexpr uint32_t kSpirvCooperativeExpertThreads = 256;
+inline constexpr uint32_t kSpirvCooperativeExpertThreads = 128;
 
 inline constexpr uint32_t kSpirvHeadsPerGroup = 4;
 

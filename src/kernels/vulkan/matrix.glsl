@@ -10,12 +10,9 @@ layout(std430, set = 0, binding = MATRIX_BINDING) readonly buffer M(Quads) { uve
 #include "kernels/vulkan/words.glsl"
 
 struct M(Chunk) {
-#if defined(TYPE_Q8_0)
+#if defined(QUANTISED)
   uvec4 quants;
   uvec2 scales;
-#elif defined(TYPE_Q4_0)
-  uvec4 quants;
-  uvec4 scales;
 #elif defined(TYPE_F32)
   uvec4 words[CHUNK_STEPS];
 #else
@@ -25,12 +22,9 @@ struct M(Chunk) {
 
 M(Chunk) M(LoadChunk)(uint row_at, uint cols, uint col, uint lane) {
   M(Chunk) c;
-#if defined(TYPE_Q8_0)
-  c.quants = M(w128)[(row_at + col) / 16u + lane];
-  c.scales = M(w64)[(row_at + cols + col / 16u) / 8u + lane / 8u];
-#elif defined(TYPE_Q4_0)
-  c.quants = M(w128)[(row_at + col / 2u) / 16u + lane];
-  c.scales = M(w128)[(row_at + cols / 2u + col / 16u) / 16u + lane / 8u];
+#if defined(QUANTISED)
+  c.quants = M(w128)[(row_at + IntegerBytes(col)) / 16u + lane];
+  c.scales = M(w64)[(row_at + IntegerBytes(cols) + col / 16u) / 8u + lane / LANES_OF_BLOCK];
 #elif defined(TYPE_F32)
   [[unroll]] for (uint s = 0u; s < CHUNK_STEPS; ++s) {
     c.words[s] = M(w128)[(row_at + col * 4u) / 16u + s * 32u + lane];
@@ -43,11 +37,9 @@ M(Chunk) M(LoadChunk)(uint row_at, uint cols, uint col, uint lane) {
   return c;
 }
 
-vec4 M(ChunkValues)(M(Chunk) c, uint s) {
-#if defined(TYPE_Q8_0)
+VALUES M(ChunkValues)(M(Chunk) c, uint s) {
+#if defined(QUANTISED)
   return Values(c.quants[s]);
-#elif defined(TYPE_Q4_0)
-  return Values(c.quants[s / 2u], (s & 1u) != 0u);
 #else
   return Floats(c.words[s]);
 #endif
@@ -61,12 +53,10 @@ float M(ChunkScale)(M(Chunk) c, uint s) {
 #endif
 }
 
-// The four values of a lane from column `col` on, at any alignment; zeros behind the last column.
-vec4 M(AnyValues)(uint row_at, uint cols, uint step_col, uint lane) {
-#if defined(TYPE_Q8_0)
+// The values of a lane in the step at `step_col`, at any alignment; zeros behind the last column.
+VALUES M(AnyValues)(uint row_at, uint cols, uint step_col, uint lane) {
+#if defined(QUANTISED)
   return Values(M(Word)(row_at + QuantAt(cols, step_col, lane)));
-#elif defined(TYPE_Q4_0)
-  return Values(M(Half)(row_at + QuantAt(cols, step_col, lane)), false);
 #else
   const uint col = step_col + 4u * lane;
   const uint left = cols - col;

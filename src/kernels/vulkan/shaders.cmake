@@ -6,10 +6,10 @@ function(shader constant op)
   set(shader_constants ${shader_constants} ${constant} PARENT_SCOPE)
 endfunction()
 
-# Tiles as in vulkan/grids.h, and how eight subgroups share one.
+# Tiles as in vulkan/grids.h, and how subgroups share one.
 set(cooperative TILE_ROWS=128 TILE_TOKENS=128 GROUPS_OF_ROWS=4 GROUPS_OF_TOKENS=2)
 set(cooperative_small TILE_ROWS=64 TILE_TOKENS=64 GROUPS_OF_ROWS=4 GROUPS_OF_TOKENS=2)
-set(cooperative_experts EXPERTS=1 TILE_ROWS=64 TILE_TOKENS=64 GROUPS_OF_ROWS=4 GROUPS_OF_TOKENS=2)
+set(cooperative_experts EXPERTS=1 TILE_ROWS=64 TILE_TOKENS=32 GROUPS_OF_ROWS=2 GROUPS_OF_TOKENS=2)
 foreach(type IN ITEMS F32 F16 BF16 Q8_0 Q4_0)
   shader(kShaderEmbedding${type} embedding TYPE_${type}=1)
   shader(kShaderMatMul${type} matmul TYPE_${type}=1)
