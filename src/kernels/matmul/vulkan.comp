@@ -36,6 +36,9 @@ layout(std430, set = 0, binding = 3) readonly buffer Residual { float residual[]
 
 #define X x
 #define X4 x4
+#if defined(TILE) || defined(TYPE_Q8_0)
+#define STEPS_AT_ANY_BYTE
+#endif
 #ifdef TILE
 #define DOTS Dots4By4
 #define ROWS 4

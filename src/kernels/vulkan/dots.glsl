@@ -5,16 +5,25 @@
 // With LANES_APART each lane keeps its own sum, which LaneSum() has yet to add: for a call that not
 // all groups of a workgroup make.
 //
+// With STEPS_AT_ANY_BYTE what is left behind the chunks of quantised rows is read as at any
+// alignment, which takes longer and fewer registers.
+//
 // A lane adds its columns step by step into one sum for each pair of a row and a token, so that the
 // bits of a product do not depend on what else is computed beside it.
 
-// Rows `row`, row + 1, ... of the matrix that begins at byte `at`; those behind `last_row` are that
-// row again. Token t is the floats from tokens_at[t] on; all these places are equal modulo 4 when
-// `cols` is a multiple of 4.
 #if defined(TYPE_Q4_0) && TOKENS == 1
 // A row's chunk takes long enough to decode that the next one had better be on its way meanwhile.
 #define AHEAD
 #endif
+// What a lane takes of x in the step whose first four columns are the vec4 `from`.
+#ifdef TYPE_Q4_0
+#define PART_AT(from) Placed(X4[(from) + LowFour(lane)], X4[(from) + HighFour(lane)])
+#else
+#define PART_AT(from) Placed(X4[(from) + lane])
+#endif
+// Rows `row`, row + 1, ... of the matrix that begins at byte `at`; those behind `last_row` are that
+// row again. Token t is the floats from tokens_at[t] on; all these places are equal modulo 4 when
+// `cols` is a multiple of 4.
 void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
           out float sums[ROWS * TOKENS]) {
   const uint lane = Lane();
@@ -46,12 +55,7 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
       [[unroll]] for (uint s = 0u; s < CHUNK_STEPS; ++s) {
         Part parts[TOKENS];
         [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
-          const uint from = (tokens_at[t] + col) / 4u + s * (STEP_COLS / 4u);
-#ifdef TYPE_Q4_0
-          parts[t] = Placed(X4[from + LowFour(lane)], X4[from + HighFour(lane)]);
-#else
-          parts[t] = Placed(X4[from + lane]);
-#endif
+          parts[t] = PART_AT((tokens_at[t] + col) / 4u + s * (STEP_COLS / 4u));
         }
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
           const VALUES values = M(ChunkValues)(chunks[r], s);
@@ -63,6 +67,25 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
       }
     }
   }
+#if defined(QUANTISED) && !defined(STEPS_AT_ANY_BYTE)
+  // Such rows have a multiple of 256 columns, so that this takes the last of them.
+  if (wide) {
+    for (; col + STEP_COLS <= cols; col += STEP_COLS) {
+      VALUES values[ROWS];
+      float scales[ROWS];
+      [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+        values[r] = M(StepValues)(rows_at[r], cols, col, lane);
+        scales[r] = M(StepScale)(rows_at[r], cols, col, lane);
+      }
+      [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
+        const Part part = PART_AT((tokens_at[t] + col) / 4u);
+        [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+          sums[r * TOKENS + t] = AddStep(values[r], scales[r], part, sums[r * TOKENS + t]);
+        }
+      }
+    }
+  }
+#endif
   for (; col < cols; col += STEP_COLS) {
 #ifdef TYPE_Q4_0
     const uint low = col + LowFour(lane) * 4u;
@@ -75,14 +98,10 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
     Part parts[TOKENS];
     [[unroll]] for (uint t = 0u; t < TOKENS; ++t) {
 #ifdef TYPE_Q4_0
-      if (wide) {
-        parts[t] = Placed(X4[(tokens_at[t] + low) / 4u], X4[(tokens_at[t] + high) / 4u]);
-      } else {
-        const uint a = tokens_at[t] + low;
-        const uint b = tokens_at[t] + high;
-        parts[t] = Placed(vec4(X[a], X[a + 1u], X[a + 2u], X[a + 3u]),
-                          vec4(X[b], X[b + 1u], X[b + 2u], X[b + 3u]));
-      }
+      const uint a = tokens_at[t] + low;
+      const uint b = tokens_at[t] + high;
+      parts[t] = Placed(vec4(X[a], X[a + 1u], X[a + 2u], X[a + 3u]),
+                        vec4(X[b], X[b + 1u], X[b + 2u], X[b + 3u]));
 #else
       vec4 four;
       if (wide) {
@@ -114,6 +133,7 @@ void DOTS(uint at, uint row, uint last_row, uint cols, uint tokens_at[TOKENS],
   }
 }
 #undef AHEAD
+#undef PART_AT
 #undef DOTS
 #undef ROWS
 #undef TOKENS

@@ -53,6 +53,17 @@ float M(ChunkScale)(M(Chunk) c, uint s) {
 #endif
 }
 
+#ifdef QUANTISED
+// A single step of a row that begins at a multiple of 4 bytes.
+VALUES M(StepValues)(uint row_at, uint cols, uint step_col, uint lane) {
+  return Values(M(w32)[(row_at + QuantAt(cols, step_col, lane)) / 4u]);
+}
+float M(StepScale)(uint row_at, uint cols, uint step_col, uint lane) {
+  const uint at = row_at + ScaleAt(cols, step_col, lane);
+  return unpackHalf2x16(M(w32)[at / 4u] >> (at & 2u) * 8u).x;
+}
+#endif
+
 // The values of a lane in the step at `step_col`, at any alignment; zeros behind the last column.
 VALUES M(AnyValues)(uint row_at, uint cols, uint step_col, uint lane) {
 #if defined(QUANTISED)

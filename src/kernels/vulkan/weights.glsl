@@ -31,14 +31,14 @@ uint RowBytes(uint cols) { return cols * 4u; }
 uint RowBytes(uint cols) { return cols * 2u; }
 #endif
 const uint kChunkCols = CHUNK_STEPS * STEP_COLS;
+// The columns that lie in chunks; single steps follow.
+uint ChunkedCols(uint cols) { return cols / kChunkCols * kChunkCols; }
 
 #ifdef QUANTISED
 // A lane's integers of a step are a word, and its bytes of a chunk four.
 #define STEP_BYTES 128u
 #define LANES_OF_BLOCK (32u / (STEP_COLS / 32u))
 uint IntegerBytes(uint cols) { return cols / 32u * (32u * STEP_BYTES / STEP_COLS); }
-// The columns that lie in chunks; single steps follow.
-uint ChunkedCols(uint cols) { return cols / kChunkCols * kChunkCols; }
 // Bytes from the row's start to the integers that a lane takes in the step at `col`.
 uint QuantAt(uint cols, uint col, uint lane) {
   if (col >= ChunkedCols(cols)) return IntegerBytes(col) + 4u * lane;
