@@ -97,7 +97,8 @@ class DevicesCommand final : public Command {
         .examples = {{"assay devices", "Lists all devices."},
                      {"assay run --backend vulkan --device 0 -p Once",
                       "Runs on the first Vulkan device."}},
-        .exit_meanings = {{kExitOk, "The devices were listed."}},
+        .exit_meanings = {{kExitOk, "The devices were listed."},
+                          {kExitFailed, "The list could not be written."}},
     };
   }
 

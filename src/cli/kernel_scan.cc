@@ -27,16 +27,19 @@ Scan Failed(std::string_view method, std::string reason) {
   return {.method = std::string(method), .failed = std::move(reason), .rows = {}};
 }
 
-}  // namespace
-
-prove::Scan ScanKernels(std::string_view method) {
+// ScanKernels; `why` gets the code of the error that it fails by.
+Scan ScanBy(std::string_view method, ErrorCode* why) {
   Scan scan{.method = std::string(method), .failed = {}, .rows = {}};
   std::unique_ptr<prove::ProgramCode> code;
   if (method == kCodeMethod) {
     Result<std::unique_ptr<prove::ProgramCode>> opened = prove::ProgramCode::OpenRunning();
-    if (!opened) return Failed(method, opened.error().ToString());
+    if (!opened) {
+      *why = opened.error().code();
+      return Failed(method, opened.error().ToString());
+    }
     code = std::move(*opened);
   } else if (method != kSourceMethod) {
+    *why = ErrorCode::kInvalidArgument;
     return Failed(method, fmt::format("There is no method \"{}\".", method));
   }
   for (const kernels::KernelRow& kernel : kernels::KernelTable()) {
@@ -53,6 +56,7 @@ prove::Scan ScanKernels(std::string_view method) {
                   .constant_bytes = kernel.constant_bytes};
       if (code != nullptr) {
         if (const Status added = AddCode(code.get(), run, &row); !added) {
+          *why = added.error().code();
           return Failed(method, fmt::format("Kernel \"{}\" for {}: {}", kernel.name, target,
                                             added.error().ToString()));
         }
@@ -63,10 +67,20 @@ prove::Scan ScanKernels(std::string_view method) {
   return scan;
 }
 
+}  // namespace
+
+prove::Scan ScanKernels(std::string_view method) {
+  ErrorCode why = {};
+  return ScanBy(method, &why);
+}
+
 prove::Scan ScanBackend(std::string_view backend) {
   if (backend == "vulkan") return ScanShaders();
-  Scan scan = ScanKernels(kCodeMethod);
-  return scan.failed.empty() ? scan : ScanKernels(kSourceMethod);
+  ErrorCode why = {};
+  Scan scan = ScanBy(kCodeMethod, &why);
+  // What fails for other reasons, as for want of memory, would be another scan the next time.
+  const bool unreadable = !scan.failed.empty() && why == ErrorCode::kUnsupported;
+  return unreadable ? ScanKernels(kSourceMethod) : scan;
 }
 
 }  // namespace assay::cli

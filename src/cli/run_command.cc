@@ -260,7 +260,7 @@ Status RunCommand::Generate(Context& context, const llm::Tokenizer& tokenizer,
   const Clock::time_point fed = Clock::now();
   generation.timings.prompt_s = Seconds(fed - start);
   Status decoded = DecodeTokens(context, tokenizer, decoder, sampler, generation);
-  generation.timings.decode_s = Seconds(Clock::now() - fed);
+  if (!generation.ids.empty()) generation.timings.decode_s = Seconds(Clock::now() - fed);
   return decoded;
 }
 

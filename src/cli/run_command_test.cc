@@ -101,7 +101,9 @@ TEST_F(RunCommandTest, ASpeedThatWasNotMeasuredIsNullAndNotInTheNote) {
   EXPECT_GT(RunJson({"-p", "Once", "-n", "2"})["decode_tokens_per_s"], 0.0);
   EXPECT_THAT(err(), ::testing::ContainsRegex("generated 2 tokens, [0-9.]+ tok/s\n"));
   // Of no step there are no logits to digest.
-  EXPECT_TRUE(RunJson({"-p", "Once", "-n", "0"})["logits_digest"].is_null());
+  const auto none = RunJson({"-p", "Once", "-n", "0"});
+  EXPECT_TRUE(none["logits_digest"].is_null());
+  EXPECT_TRUE(none["decode_s"].is_null());
 }
 
 TEST_F(RunCommandTest, AStoppedTextSaysWhatWasMeasuredUntilThen) {

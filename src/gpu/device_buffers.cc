@@ -60,6 +60,8 @@ Result<Buffer> DeviceState::Adopt(const BufferDesc& desc, bool imported,
     if (free_indices_.empty()) {
       index = static_cast<uint32_t>(allocations_.size());
       allocations_.push_back(nullptr);
+      // So that Forget, which destructors call, needs no memory.
+      free_indices_.reserve(allocations_.capacity());
     } else {
       index = free_indices_.back();
       free_indices_.pop_back();

@@ -124,6 +124,18 @@ std::string LongModel() {
   return testing::MakeTinyModel(options).Build();
 }
 
+// The cpu backend, with a limit of small devices.
+class BindsLittle final : public assay::testing::ForwardingBackend {
+ public:
+  BindsLittle() : ForwardingBackend(gpu::MakeBackend("cpu", {.threads = 1}).value()) {}
+  gpu::DeviceInfo info() const override {
+    gpu::DeviceInfo info = ForwardingBackend::info();
+    info.max_binding_bytes = kMost;
+    return info;
+  }
+  static constexpr uint64_t kMost = 6 * kMib;
+};
+
 class MemoryTest : public ::testing::Test {
  protected:
   Status Try(gpu::DeviceMemory memory, const std::string& refused,
@@ -155,6 +167,22 @@ TEST_F(MemoryTest, E12_AModelLargerThanWhatIsFreeIsRefusedBeforeItIsRead) {
   // Where the driver itself says what does not fit, its word counts.
   EXPECT_THAT(Try({.total_bytes = 8 * kMib, .free_bytes = 1 << 10}, "", {.context = 16}),
               assay::testing::Succeeds());
+}
+
+TEST_F(MemoryTest, E12_ACacheThatNoDispatchMayBindIsRefusedWithThePositionsThatItMay) {
+  device_ = gpu::Device::Create(std::make_unique<BindsLittle>()).value();
+  const auto model = Model::Load(device_.get(), file_).value();
+  const Status refused = [&]() -> Status {
+    ASSAY_TRY(Decoder::Create(model.get(), {.context = 1 << 16, .kv = KvType::kF32}));
+    return {};
+  }();
+  EXPECT_THAT(refused, assay::testing::FailsWith(
+                           ErrorCode::kUnsupported,
+                           "The keys of a layer take 8388608 bytes for 65536 positions, and the "
+                           "device \"cpu (1 thread)\" binds 6291456 bytes at most, which are "
+                           "49152 positions."));
+  EXPECT_THAT(refused, assay::testing::FailsWith(ErrorCode::kUnsupported, "fewer positions"));
+  EXPECT_TRUE(Decoder::Create(model.get(), {.context = 49152, .kv = KvType::kF32}));
 }
 
 TEST_F(MemoryTest, E12_WhatCannotBeAllocatedSaysWhatIsNeededInAll) {

@@ -98,8 +98,16 @@ void LineFile::Fail(Error error) {
   ok_.store(false, std::memory_order_release);
 }
 
+void LineFile::FailForMemory() noexcept {
+  out_of_memory_.store(true, std::memory_order_relaxed);
+  ok_.store(false, std::memory_order_release);
+}
+
 Status LineFile::Finish() {
   StopWriter();
+  if (out_of_memory_.load(std::memory_order_relaxed)) {
+    Fail({ErrorCode::kAllocation, "trace", "There was no memory for an event of the trace."});
+  }
   if (ok()) {
     hasher_.Update(std::string_view(block_.get(), filled_));
     const std::string end = EndLine(lines_, hasher_.HexDigest()) + "\n";

@@ -35,6 +35,8 @@ class LineFile final {
   // Takes whole lines, each with its newline.
   void Append(std::string_view text, uint64_t lines);
   void Fail(Error error);
+  // The same, where there is no memory for an error.
+  void FailForMemory() noexcept;
   bool ok() const { return ok_.load(std::memory_order_acquire); }
 
   // Writes the end line and commits the sink. Call it once, last.
@@ -68,7 +70,8 @@ class LineFile final {
   bool block_waits_ = false;  // handed_over_ is full and not yet written.
   bool stop_ = false;
   Status status_;
-  std::atomic<bool> ok_{true};  // Whether status_ is a success.
+  std::atomic<bool> out_of_memory_{false};  // What Finish makes an error of.
+  std::atomic<bool> ok_{true};              // Whether nothing has failed.
 };
 
 }  // namespace assay::trace

@@ -1,5 +1,6 @@
 #include "trace/writer_core.h"
 
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,15 +59,19 @@ void WriterCore::BufferMade(uint64_t key, const BufferRecord& record) {
   Route(place, std::move(item));
 }
 
-void WriterCore::BufferFreed(uint64_t key) {
+void WriterCore::BufferFreed(uint64_t key) noexcept {
   const std::lock_guard lock(mutex_);
   if (!Open()) return;
   epoch_.fetch_add(1, std::memory_order_release);
-  Item item{.kind = Item::Kind::kFree, .buffer = names_.Freed(key), .text = "\n"};
-  if (item.buffer == nullptr) return file_->Fail(UnknownKey("buffer", key));
-  // The end of a buffer that leaves no line leaves none either.
-  if (item.buffer->line == BufferNamer::Slot::Line::kNever) return;
-  Route(names_.Here(), std::move(item));
+  try {
+    Item item{.kind = Item::Kind::kFree, .buffer = names_.Freed(key), .text = "\n"};
+    if (item.buffer == nullptr) return file_->Fail(UnknownKey("buffer", key));
+    // The end of a buffer that leaves no line leaves none either.
+    if (item.buffer->line == BufferNamer::Slot::Line::kNever) return;
+    Route(names_.Here(), std::move(item));
+  } catch (const std::bad_alloc&) {
+    file_->FailForMemory();
+  }
 }
 
 void WriterCore::HostAccess(std::string_view word, uint64_t key, ByteRange range) {

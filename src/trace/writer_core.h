@@ -122,7 +122,8 @@ class WriterCore final : public LoadObserver {
       : names_(version), file_(std::move(file)) {}
 
   void BufferMade(uint64_t key, const BufferRecord& record);
-  void BufferFreed(uint64_t key);
+  // Destructors of buffers come here: where there is no memory for the event, the trace fails.
+  void BufferFreed(uint64_t key) noexcept;
   void HostAccess(std::string_view word, uint64_t key, ByteRange range);
   void KernelMade(uint64_t key, const KernelRecord& record);
   void Wait();

@@ -15,6 +15,7 @@
 #include "support/temp_folder.h"
 #include "support/trace_text.h"
 #include "trace/format.h"
+#include "trace/line_file.h"
 #include "trace/sink.h"
 
 namespace assay::trace {
@@ -98,6 +99,20 @@ TEST(WriterFailureTest, T12_TheFirstFailedWriteStaysAndIsReturned) {
       EXPECT_FALSE(assay::testing::ReadAll(log.written)) << failing_call;
     }
   }
+}
+
+TEST(WriterFailureTest, T12_AnEventThatThereWasNoMemoryForIsReturned) {
+  std::string text;
+  LineFile file(MakeStringSink(&text));
+  file.Append("a\n", 1);
+  file.FailForMemory();
+  EXPECT_FALSE(file.ok());
+  file.Append("b\n", 1);
+  const Status status = file.Finish();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kAllocation);
+  EXPECT_THAT(status.error().message(), ::testing::HasSubstr("no memory for an event"));
+  EXPECT_EQ(text, "");
 }
 
 TEST(WriterFailureTest, T13_BlocksOfAnySizeGiveTheSameBytes) {

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "assay/gpu_devices.h"
 #include "assay/trace.h"
@@ -59,6 +62,23 @@ TEST_F(ScanCommandTest, S1_EveryKernelHasARowForEveryTarget) {
 }
 
 // This test is another program than assay, linked from the same libraries in another order.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(ScanCommandTest, S1_AProgramThatCannotBeReadNowIsNotScannedByAnotherMethod) {
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  struct rlimit tight = before;
+  // Less than the program's file takes.
+  tight.rlim_cur = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (uint64_t{1} << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  const prove::Scan scan = ScanBackend("cpu");
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(scan.method, kCodeMethod);
+  EXPECT_THAT(scan.failed, HasSubstr("Cannot allocate memory"));
+}
+#endif
+
 TEST_F(ScanCommandTest, S1_TheScanDoesNotDependOnWhereTheLinkerPutsCode) {
   ASSERT_EQ(Run({"scan", "-o", In("test.scan")}), 0) << err_;
   ASSERT_EQ(RunAssay({"scan", "-o", In("program.scan")}).status, 0);

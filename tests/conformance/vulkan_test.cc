@@ -1,5 +1,6 @@
 // What is particular to the vulkan backend: limits, shaders, devices, drivers that are not there.
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -321,6 +322,19 @@ TEST_P(VulkanDevicesTest, ADeviceThatIsNotThereMayBeHidden) {
   options.vulkan.device = "no such device";
   EXPECT_THAT(MakeBackend("vulkan", options),
               FailsWith(ErrorCode::kNotFound, "the variable VK_LOADER_DRIVERS_DISABLE says so"));
+}
+
+TEST_P(VulkanDevicesTest, ADamagedLayerFileIsNoOldLoader) {
+  const TempFolder folder;
+  const std::filesystem::path layers = folder.path() / "vulkan" / "implicit_layer.d";
+  std::filesystem::create_directories(layers);
+  std::ofstream(layers / "damaged.json") << "{ \"layer\": ";
+  const ScopedVariable data("XDG_DATA_HOME", folder.path().c_str());
+  const auto backend = MakeBackend("vulkan", testing::OptionsOf(GetParam()));
+  // Later loaders go on without a layer that they cannot parse.
+  if (!backend) {
+    EXPECT_THAT(backend, FailsWith(ErrorCode::kDevice, "a layer is damaged"));
+  }
 }
 
 TEST_P(VulkanDevicesTest, ADamagedDriverFileIsToldFromMemoryThatIsShort) {

@@ -116,7 +116,7 @@ Result<std::byte*> MemoryPool::AllocateSmall(uint64_t size_bytes, const std::str
   return reused.block;
 }
 
-void MemoryPool::Free(std::byte* block, uint64_t size_bytes, const std::string& label) {
+void MemoryPool::Free(std::byte* block, uint64_t size_bytes, const std::string& label) noexcept {
   if (size_bytes >= kLargeBytes) {
     munmap(block, RoundUp(size_bytes, PageBytes()));
     return;
@@ -124,13 +124,15 @@ void MemoryPool::Free(std::byte* block, uint64_t size_bytes, const std::string& 
   const size_t size_class = ClassOf(size_bytes);
   const uint64_t block_bytes = BytesOf(size_class);
   if (poison_) std::memset(block, static_cast<int>(kPoison), block_bytes);
-  {
+  try {
     const std::lock_guard lock(mutex_);
     if (waiting_bytes_ + block_bytes <= kMaxWaitingBytes) {
       waiting_[size_class].push_back({block, label});
       waiting_bytes_ += block_bytes;
       return;
     }
+  } catch (const std::bad_alloc&) {
+    // No memory to keep it in mind.
   }
   FreeSmall(block);
 }

@@ -43,7 +43,7 @@ class MemoryPool final {
   // overwritten while the block waited, naming the buffer it was.
   Result<std::byte*> Allocate(uint64_t size_bytes, const std::string& label);
   // `label` is the buffer that the block was, for the message.
-  void Free(std::byte* block, uint64_t size_bytes, const std::string& label);
+  void Free(std::byte* block, uint64_t size_bytes, const std::string& label) noexcept;
 
   uint64_t waiting_bytes() const {
     const std::lock_guard lock(mutex_);

@@ -25,6 +25,14 @@ std::string DriverAdvice() {
   return hidden.empty() ? std::string(kInstallDriver) : hidden;
 }
 
+// Loaders give VK_ERROR_OUT_OF_HOST_MEMORY for a file that they cannot parse as well.
+Error DamagedOrNoMemory(std::string_view function) {
+  return {ErrorCode::kDevice, "vulkan",
+          fmt::format("Vulkan cannot be started: {} gave {}, which means that the .json file of a "
+                      "driver or a layer is damaged, or that the host has no memory left; {}.",
+                      function, ResultName(VK_ERROR_OUT_OF_HOST_MEMORY), DamagedFiles())};
+}
+
 VKAPI_ATTR VkBool32 VKAPI_CALL OnMessage(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                          VkDebugUtilsMessageTypeFlagsEXT,
                                          const VkDebugUtilsMessengerCallbackDataEXT* data,
@@ -109,7 +117,13 @@ Status Instance::OpenLoader() {
                             kLoader, missing, kInstallDriver));
   }
   uint32_t version = 0;
-  global_.vkEnumerateInstanceVersion(&version);
+  const VkResult told = global_.vkEnumerateInstanceVersion(&version);
+  if (told == VK_ERROR_OUT_OF_HOST_MEMORY)
+    return Fail(DamagedOrNoMemory("vkEnumerateInstanceVersion"));
+  if (told != VK_SUCCESS) {
+    return Fail(
+        ResultError(told, "vkEnumerateInstanceVersion", "vulkan", "Vulkan cannot be started"));
+  }
   if (version < VK_API_VERSION_1_2) {
     return Fail(ErrorCode::kDevice, "vulkan",
                 fmt::format("The Vulkan loader ({}) is of version {}.{}; 1.2 is the least.",
@@ -161,14 +175,7 @@ Status Instance::MakeInstance() {
     return Fail(ErrorCode::kDevice, "vulkan",
                 fmt::format("No Vulkan driver is found; {}.", DriverAdvice()));
   }
-  if (result == VK_ERROR_OUT_OF_HOST_MEMORY) {
-    // Loaders say so as well of a file that they cannot parse.
-    return Fail(ErrorCode::kDevice, "vulkan",
-                fmt::format("Vulkan cannot be started: vkCreateInstance gave {}, which means that "
-                            "the .json file of a driver or a layer is damaged, or that the host "
-                            "has no memory left; {}.",
-                            ResultName(result), DamagedFiles()));
-  }
+  if (result == VK_ERROR_OUT_OF_HOST_MEMORY) return Fail(DamagedOrNoMemory("vkCreateInstance"));
   if (result != VK_SUCCESS) {
     return Fail(ResultError(result, "vkCreateInstance", "vulkan", "Vulkan cannot be started"));
   }

@@ -237,6 +237,14 @@ Result<KvCache> CreateKvCache(gpu::Device& device, const Config& config, KvType 
   const kernels::DType dtype = DTypeOf(type);
   const uint32_t kv_dim = config.kv_heads * config.head_dim;
   ASSAY_ASSIGN_OR_RETURN(const uint64_t row_bytes, kernels::RowBytes(dtype, kv_dim));
+  const uint64_t most = device.info().max_binding_bytes;
+  if (most > 0 && row_bytes * context > most) {
+    return Fail(
+        ErrorCode::kUnsupported, "cache",
+        fmt::format("The keys of a layer take {} bytes for {} positions, and the device "
+                    "\"{}\" binds {} bytes at most, which are {} positions.",
+                    row_bytes * context, context, device.info().name, most, most / row_bytes));
+  }
   KvCache cache;
   cache.k.reserve(config.layers);
   cache.v.reserve(config.layers);
