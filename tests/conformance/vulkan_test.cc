@@ -308,6 +308,8 @@ TEST_P(VulkanDevicesTest, EachVariableThatHidesDriversIsNamedWithItsValue) {
     EXPECT_THAT(MakeBackend("vulkan", options), FailsWith(ErrorCode::kDevice, part));
     EXPECT_THAT(MakeBackend("vulkan", options),
                 FailsWith(ErrorCode::kDevice, "the variable VK_DRIVER_FILES says so"));
+    EXPECT_THAT(MakeBackend("vulkan", options),
+                FailsWith(ErrorCode::kDevice, "with VK_LOADER_DEBUG=error to see"));
   }
   const ScopedVariable select("VK_LOADER_DRIVERS_SELECT", "no-such-driver");
   EXPECT_THAT(MakeBackend("vulkan", options),

@@ -45,6 +45,11 @@ std::string HiddenDrivers() {
                        value),
            &text);
   }
+  // A file that is looked at may name a library that is not there, or none.
+  if (!text.empty()) {
+    Append("where that is meant, run it with VK_LOADER_DEBUG=error to see what the loader lacks",
+           &text);
+  }
   return text;
 }
 
