@@ -1,7 +1,8 @@
 #include "base/host_memory.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
+
+#include "support/address_space.h"
 
 namespace assay {
 namespace {
@@ -13,16 +14,14 @@ TEST(HostMemory, SomeIsFreeOfWhatThereIs) {
 }
 
 TEST(HostMemory, TheAddressSpaceThatTheProgramMayHaveCounts) {
-  struct rlimit before {};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  // Less than the program has mapped already, and nothing is mapped while it holds.
-  struct rlimit tight = before;
-  tight.rlim_cur = uint64_t{1} << 20;
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
-  const HostMemory memory = ReadHostMemory();
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  constexpr uint64_t kAllowed = uint64_t{1} << 20;
+  const HostMemory memory = [] {
+    // Less than the program has mapped already, and nothing is mapped while it holds.
+    const AddressSpaceLimit limit(kAllowed);
+    return ReadHostMemory();
+  }();
   EXPECT_TRUE(memory.limited);
-  EXPECT_EQ(memory.total_bytes, tight.rlim_cur);
+  EXPECT_EQ(memory.total_bytes, kAllowed);
   EXPECT_EQ(memory.free_bytes, 0U);
 }
 

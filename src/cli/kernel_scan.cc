@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,24 +24,13 @@ Status AddCode(prove::ProgramCode* code, gpu::CpuWorkgroupFn run, ScanRow* row) 
   return {};
 }
 
-Scan Failed(std::string_view method, std::string reason) {
-  return {.method = std::string(method), .failed = std::move(reason), .rows = {}};
-}
-
-// ScanKernels; `why` gets the code of the error that it fails by.
-Scan ScanBy(std::string_view method, ErrorCode* why) {
+Result<Scan> ScanBy(std::string_view method) {
   Scan scan{.method = std::string(method), .failed = {}, .rows = {}};
   std::unique_ptr<prove::ProgramCode> code;
   if (method == kCodeMethod) {
-    Result<std::unique_ptr<prove::ProgramCode>> opened = prove::ProgramCode::OpenRunning();
-    if (!opened) {
-      *why = opened.error().code();
-      return Failed(method, opened.error().ToString());
-    }
-    code = std::move(*opened);
+    ASSAY_ASSIGN_OR_RETURN(code, prove::ProgramCode::OpenRunning());
   } else if (method != kSourceMethod) {
-    *why = ErrorCode::kInvalidArgument;
-    return Failed(method, fmt::format("There is no method \"{}\".", method));
+    return Fail(ErrorCode::kInvalidArgument, "", fmt::format("There is no method \"{}\".", method));
   }
   for (const kernels::KernelRow& kernel : kernels::KernelTable()) {
     for (size_t i = 0; i < kernels::kIsaCount; ++i) {
@@ -56,9 +46,9 @@ Scan ScanBy(std::string_view method, ErrorCode* why) {
                   .constant_bytes = kernel.constant_bytes};
       if (code != nullptr) {
         if (const Status added = AddCode(code.get(), run, &row); !added) {
-          *why = added.error().code();
-          return Failed(method, fmt::format("Kernel \"{}\" for {}: {}", kernel.name, target,
-                                            added.error().ToString()));
+          return Fail(added.error().code(), "",
+                      fmt::format("Kernel \"{}\" for {}: {}", kernel.name, target,
+                                  added.error().ToString()));
         }
       }
       scan.rows.push_back(std::move(row));
@@ -67,20 +57,22 @@ Scan ScanBy(std::string_view method, ErrorCode* why) {
   return scan;
 }
 
+Scan MadeOrFailed(std::string_view method, Result<Scan> scan) {
+  if (scan) return std::move(*scan);
+  return {.method = std::string(method), .failed = scan.error().ToString(), .rows = {}};
+}
+
 }  // namespace
 
-prove::Scan ScanKernels(std::string_view method) {
-  ErrorCode why = {};
-  return ScanBy(method, &why);
-}
+prove::Scan ScanKernels(std::string_view method) { return MadeOrFailed(method, ScanBy(method)); }
 
 prove::Scan ScanBackend(std::string_view backend) {
   if (backend == "vulkan") return ScanShaders();
-  ErrorCode why = {};
-  Scan scan = ScanBy(kCodeMethod, &why);
-  // What fails for other reasons, as for want of memory, would be another scan the next time.
-  const bool unreadable = !scan.failed.empty() && why == ErrorCode::kUnsupported;
-  return unreadable ? ScanKernels(kSourceMethod) : scan;
+  Result<Scan> scan = ScanBy(kCodeMethod);
+  // What fails for reasons of the moment, as for want of memory, would be another scan next time.
+  const bool again = !scan && (scan.error().code() == ErrorCode::kIo ||
+                               scan.error().code() == ErrorCode::kAllocation);
+  return scan || again ? MadeOrFailed(kCodeMethod, std::move(scan)) : ScanKernels(kSourceMethod);
 }
 
 }  // namespace assay::cli

@@ -6,12 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/run_report.h"
 #include "cli/runner.h"
+#include "support/address_space.h"
 #include "support/temp_folder.h"
 #include "support/tiny_model.h"
 
@@ -392,15 +391,10 @@ TEST_F(RunCommandTest, E12_ACacheLargerThanTheMemoryNamesTheFlagsThatAskForLess)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(RunCommandTest, E12_AModelLargerThanTheMemoryNamesTheFlagsThatAskForLess) {
   // Room for everything but the 13 MiB of weights.
-  struct rlimit before {};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  uint64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  struct rlimit tight = before;
-  tight.rlim_cur = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (uint64_t{10} << 20);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
-  const int status = Run({"-p", "a", "-n", "1", "-t", "1", "--loaders", "1"});
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  const int status = [&] {
+    const AddressSpaceLimit limit(MappedBytes() + (uint64_t{10} << 20));
+    return Run({"-p", "a", "-n", "1", "-t", "1", "--loaders", "1"});
+  }();
   EXPECT_EQ(status, 2);
   EXPECT_THAT(err(), AllOf(HasSubstr("The weights of \"tiny-tales"), HasSubstr(" MiB are free. "),
                            HasSubstr("Give a smaller model (-m), or leave the weights in the file "

@@ -1,12 +1,9 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "assay/gpu_devices.h"
 #include "assay/trace.h"
@@ -19,6 +16,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/vulkan/spirv_table.h"
 #include "prove/evidence.h"
+#include "support/address_space.h"
 #include "support/temp_folder.h"
 
 namespace assay::cli {
@@ -61,24 +59,19 @@ TEST_F(ScanCommandTest, S1_EveryKernelHasARowForEveryTarget) {
   }
 }
 
-// This test is another program than assay, linked from the same libraries in another order.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(ScanCommandTest, S1_AProgramThatCannotBeReadNowIsNotScannedByAnotherMethod) {
-  struct rlimit before {};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  uint64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  struct rlimit tight = before;
-  // Less than the program's file takes.
-  tight.rlim_cur = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (uint64_t{1} << 20);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
-  const prove::Scan scan = ScanBackend("cpu");
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  const prove::Scan scan = [] {
+    // The spare is less than the program's file takes.
+    const AddressSpaceLimit limit(MappedBytes() + (uint64_t{1} << 20));
+    return ScanBackend("cpu");
+  }();
   EXPECT_EQ(scan.method, kCodeMethod);
   EXPECT_THAT(scan.failed, HasSubstr("Cannot allocate memory"));
 }
 #endif
 
+// This test is another program than assay, linked from the same libraries in another order.
 TEST_F(ScanCommandTest, S1_TheScanDoesNotDependOnWhereTheLinkerPutsCode) {
   ASSERT_EQ(Run({"scan", "-o", In("test.scan")}), 0) << err_;
   ASSERT_EQ(RunAssay({"scan", "-o", In("program.scan")}).status, 0);
